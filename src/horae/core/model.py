@@ -1,0 +1,145 @@
+"""The values that travel: frozen, typed, without behaviour beyond what they say about themselves.
+
+Instants are aware datetimes in UTC; slots are whole seconds. Durations are seconds, in names that end in `_s`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run may use. None means the default of `limits.py`, or no limit where that has none."""
+
+    wall_s: float | None = None
+    idle_s: float | None = None
+    script_s: float | None = None
+    output_bytes: int | None = None
+    turns: int | None = None
+    tokens: int | None = None
+    usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A definition, as its file says it. `id` is empty until one is given."""
+
+    id: str
+    slug: str
+    name: str
+    schedule: str
+    timezone: str
+    prompt: str = ""
+    agent: bool = True
+    script: str | None = None
+    command: tuple[str, ...] = ()
+    deliver: tuple[str, ...] = ("local",)
+    skills: tuple[str, ...] = ()
+    model: str | None = None
+    repeat: int | None = None
+    limits: Limits = field(default_factory=Limits)
+    enabled: bool = True
+    gap: str | None = None
+    """What a wall time that the clock skips does: shift, after, skip; None is the schedule's default."""
+    fold: str | None = None
+    """What a wall time that comes twice does (`repeat_hour` in the file): first, both, last."""
+    env: tuple[str, ...] = ()
+    """Names of the gateway's environment variables that the run may see."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to carry out one occurrence, once: every write and every outside effect shows its token."""
+
+    run_id: str
+    token: int
+    key: str
+    job_id: str
+    attempt: int
+    trigger: str
+    slot: datetime
+    due: datetime
+    claimed_at: datetime
+    timezone: str
+    offset_s: int
+    missed: int
+    """How many slots before this one were missed and are made up for by this run."""
+    input: str | None
+    job: Job
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a process ended, as the runner saw it. No judgement yet."""
+
+    exit_code: int | None
+    signal: int | None
+    stdout: str
+    stderr: str
+    stdout_cut: int
+    """Bytes that were left out of the middle of stdout."""
+    stderr_cut: int
+    ended_by: str | None = None
+    """Why Horae ended it (`wall limit of 20 m`, `gateway stopped`), or None when it ended by itself."""
+    refused: str | None = None
+    """Why it could not be started at all, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The judgement on an attempt: the event for its state table, the reason in words, and what there is to tell."""
+
+    event: str
+    reason: str
+    message: str
+    """What the targets get; empty means that there is nothing to say."""
+    alert: bool
+    """True when the message reports trouble: it is never suppressed."""
+    result: Result | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One delivery, ready to be sent: what, about which run, to which target. The key makes a repeat harmless."""
+
+    delivery_id: int
+    run_id: str
+    target: str
+    title: str
+    body: str
+    alert: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a sender knows after trying: the event for the delivery's table, and evidence or the reason."""
+
+    event: str
+    evidence: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Which process holds claims. A pid alone proves nothing: it is reused, and other hosts have it too."""
+
+    id: str
+    host: str
+    boot: str
+    pid: int
+    pid_started: int
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a runner is to start: nothing of it is interpreted any more."""
+
+    run_id: str
+    argv: tuple[str, ...]
+    cwd: str
+    env: dict[str, str]
+    wall_s: float
+    grace_s: float
+    output_bytes: int

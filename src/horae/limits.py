@@ -1,0 +1,31 @@
+"""Every runtime limit: its unit is in its name, its reason beside it. A job or the config may lower some of them."""
+
+# Definitions
+JOB_FILE_BYTES_MAX = 256 * 1024  # a prompt of a hundred pages; more is a mistake or an attack
+NAME_CHARS_MAX = 200  # fits a calendar title and a terminal line
+SCHEDULE_CHARS_MAX = 4096  # an RRULE with long lists; parsing cost grows with it
+VANISHED_MIN = 3  # the mass-delete guard: more files than this ...
+VANISHED_SHARE = 0.2  # ... and more than this share of all jobs gone at once are held, not removed
+
+# Time
+INTERVAL_MIN_S = 1  # slots are whole seconds
+HORIZON_YEARS = 40  # a rule that has no slot in so many years never fires (Feb 29 on a given weekday comes within 28, or 40 over 2100)
+MISSED_ROWS_MAX = 100  # more missed slots than this become one span row
+MISSED_COUNT_MAX = 1_000_000  # counting stops here and says so
+
+# Engine
+CLAIM_BATCH_MAX = 1000  # rows claimed in one transaction: bounds its length to some tens of milliseconds
+PARALLEL_DEFAULT = 16  # live runs of one gateway
+WAIT_MAX_S = 60.0  # the net below wake-ups: the gateway looks at the store at least this often
+DRAIN_S = 60.0  # how long a stopping gateway waits for live runs before it ends them
+STEP_NOTICED_S = 2.0  # a clock that moved by more than this against the monotonic one was stepped
+
+# Runs
+WALL_DEFAULT_S = 3600.0  # a script that says nothing about it is ended after an hour
+KILL_GRACE_S = 5.0  # between TERM and KILL
+OUTPUT_BYTES_MAX = 256 * 1024  # kept of each stream; the middle is cut and the cut is said
+MESSAGE_CHARS_MAX = 8000  # of a failure's evidence in an alert
+
+# Control socket
+REQUEST_BYTES_MAX = 1024 * 1024  # one request line
+ANSWER_TIMEOUT_S = 5.0  # a gateway that does not answer within this is stuck
