@@ -41,10 +41,6 @@ class Job:
     repeat: int | None = None
     limits: Limits = field(default_factory=Limits)
     enabled: bool = True
-    gap: str | None = None
-    """What a wall time that the clock skips does: shift, after, skip; None is the schedule's default."""
-    fold: str | None = None
-    """What a wall time that comes twice does (`repeat_hour` in the file): first, both, last."""
     env: tuple[str, ...] = ()
     """Names of the gateway's environment variables that the run may see."""
 
