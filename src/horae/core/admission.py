@@ -1,0 +1,60 @@
+"""May this due occurrence start? A pure choice between three answers: claim it, settle it unrun, or let it wait.
+
+Rules, first match wins:
+1. A slot of a job that was removed is `void`; of one whose file is broken, `blocked`: other jobs never notice.
+2. A slot that a person skipped is `skipped`.
+3. A paused (or disabled) job skips its slots, and says who paused it. Manual runs of it are allowed.
+4. While a scheduled run of the same job is live, a slot is `skipped`: two at once is what no script expects.
+   While a *manual* run is live, a slot waits for it, because a manual run never eats a slot.
+   A manual run that comes due while anything of its job is live waits too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What the choice depends on."""
+
+    trigger: str
+    exception: str | None
+    removed: bool
+    problem: str | None
+    paused: str | None
+    """Who paused the job and why, in words; None when it is not paused."""
+    live: str | None
+    """The trigger of a live occurrence of the same job, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """`outcome` is None for an occurrence to be claimed; `wait` leaves it planned."""
+
+    outcome: str | None
+    reason: str | None
+    wait: bool = False
+
+
+CLAIM = Admission(None, None)
+WAIT = Admission(None, "waits for the run that is live", wait=True)
+
+
+def admit(c: Candidate) -> Admission:
+    """Decide about one due occurrence."""
+    if c.removed:
+        return Admission("void", "the job was removed")
+    if c.problem is not None:
+        return Admission("blocked", f"the job's file is broken: {c.problem}")
+    if c.exception == "skip":
+        return Admission("skipped", "skipped by a person in advance")
+    if c.trigger == "manual":
+        return CLAIM if c.live is None else WAIT
+    if c.paused is not None:
+        return Admission("skipped", c.paused)
+    if c.live == "manual":
+        return WAIT
+    if c.live is not None:
+        return Admission("skipped", "the previous run was still going")
+    return CLAIM

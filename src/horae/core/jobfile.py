@@ -1,0 +1,180 @@
+"""Job files: Markdown whose front matter says when and how, and whose body is the prompt.
+
+`read` makes a `Job` of a file or raises `Invalid` that names the file, the line, the key and what was expected; nothing
+else comes out of it, whatever the file contains. `compose` writes the file of a new job, `edit` (in `jobedit`) changes
+single keys of an existing one and leaves every other character alone. `definition` is the same job as plain JSON values
+for the store, with its digests.
+
+A value is what stands there: quotes make a text, and only the bare words true and false are truth values, since a
+job that is `enabled: "false"` must not run because a text is not empty. An empty value is an error, not a default:
+`wall:` with nothing behind it would quietly lift a limit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+
+from horae import limits
+from horae.core import fieldforms, frontmatter, jobedit
+from horae.core.fieldforms import ORDER, written
+from horae.core.frontmatter import Node, fault
+from horae.core.jobedit import edit
+from horae.core.model import Job, Limits
+from horae.core.slug import slug_of, unique_slug
+from horae.core.text import clean_name
+from horae.errors import Invalid
+from horae.timing.schedule import parse_schedule
+from horae.timing.zones import zone
+
+__all__ = ["cadence_digest", "compose", "definition", "digest", "edit", "from_definition", "read", "slug_of", "unique_slug"]
+
+ANCHOR = datetime(2024, 1, 1, tzinfo=UTC)  # whether a schedule is valid does not depend on it, and there is no clock here
+
+_FIELDS = {f.name: f.default for f in fields(Job)}
+_LIMIT_FIELDS = frozenset(f.name for f in fields(Limits))
+_ALWAYS = ("id", "slug", "name", "schedule", "timezone")
+_TUPLES = ("command", "deliver", "skills", "env")
+
+
+def read(text: str, *, file: str, slug: str, default_timezone: str = "UTC", anchor: datetime = ANCHOR) -> Job:
+    """The job that a file defines. `file` is how errors name it. Raises Invalid, with `details` file, line, key, expected.
+
+    Without `id` the job's id is empty; without `timezone` it gets `default_timezone`; without `name`, the slug.
+    """
+    parts = frontmatter.split(text, file)
+    root = frontmatter.parse(parts.front, file)
+    entries = root.entries
+    values: dict[str, object] = {}
+    for key, node in entries.items():
+        form = fieldforms.FORMS.get(key)
+        if form is None:
+            raise fieldforms.unknown(file, node, key, ORDER)
+        values[key] = form(file, key, node)
+    values.setdefault("id", "")
+    values.setdefault("name", clean_name(slug)[: limits.NAME_CHARS_MAX] or slug_of(slug))
+    values.setdefault("timezone", default_timezone)
+    _check_cadence(file, entries, values, anchor)
+    prompt = plain_prompt(parts.body, file, parts.opening + parts.front + parts.closing)
+    job = Job(slug=slug, prompt=prompt, **values)  # pyright: ignore[reportArgumentType]
+    _check_work(file, entries, job)
+    return job
+
+
+def plain_prompt(body: str, file: str, before: str = "") -> str:
+    """A body as a prompt: line ends are \\n, blank lines around it are gone."""
+    if not body.isascii():
+        strange = re.search("[\ud800-\udfff]", body)
+        if strange is not None:
+            line = (before + body[: strange.start()]).count("\n") + 1
+            raise fault(file, line, "prompt", "the prompt contains half of a character", "text in UTF-8")
+    lines = body.replace("\r\n", "\n").split("\n")
+    first, last = 0, len(lines)
+    while first < last and not lines[first].strip():
+        first += 1
+    while last > first and not lines[last - 1].strip():
+        last -= 1
+    return "\n".join(lines[first:last])
+
+
+def _check_cadence(file: str, entries: Mapping[str, Node], values: dict[str, object], anchor: datetime) -> None:
+    """The zone and the schedule together make sense. Their own messages are kept, file and line are added."""
+    if "schedule" not in values:
+        says, hint = "`schedule` is missing", "Add a line such as `schedule: weekdays at 18:30`."
+        raise fault(file, None, "schedule", says, "a schedule", hint)
+    for key, check in (
+        ("timezone", lambda: zone(str(values["timezone"]))),
+        ("schedule", lambda: parse_schedule(str(values["schedule"]), str(values["timezone"]), anchor=anchor)),
+    ):
+        try:
+            check()
+        except Invalid as error:
+            line = entries[key].line if key in entries else None
+            expected = str(error.details.get("expected", f"a {key} that Horae knows"))
+            raise fault(file, line, key, f"`{key}`: {error.message}", expected, error.hint) from error
+
+
+def _check_work(file: str, entries: Mapping[str, Node], job: Job) -> None:
+    """There is something to do, and only one program that prepares it."""
+    if job.script is not None and job.command:
+        line = max(entries["script"].key_line, entries["command"].key_line)
+        says = "`script` and `command` are both given"
+        raise fault(file, line, "command", says, "one of script and command", "Remove one of the two.")
+    if job.script is not None or job.command:
+        return
+    if not job.agent:
+        says = "`agent: false` needs a `script` or a `command`: there is nothing to run"
+        raise fault(file, entries["agent"].line, "agent", says, "script or command")
+    if not job.prompt:
+        says = "the prompt is empty: there is nothing for the agent to do"
+        hint = "Write the prompt below the second ---, or name a script."
+        raise fault(file, None, "prompt", says, "a prompt", hint)
+
+
+def compose(job: Job) -> str:
+    """The file of a new job, in the canonical order, defaults left out. Raises Invalid when no file could say this."""
+    lines = []
+    for key in ORDER:
+        value = getattr(job, key)
+        if key in ("name", "schedule", "timezone") or value != _default(key):
+            lines.append(f"{key}: {jobedit.render(written(key, value))}\n")
+    prompt = plain_prompt(job.prompt, job.slug)
+    text = "---\n" + "".join(lines) + "---\n" + (f"{prompt}\n" if prompt else "")
+    again = read(text, file=f"{job.slug}.md", slug=job.slug)
+    if again != replace(job, prompt=prompt):
+        key = next(name for name in _FIELDS if getattr(again, name) != getattr(job, name) and name != "prompt")
+        raise fault(f"{job.slug}.md", None, key, f"`{key}` cannot be written as {getattr(job, key)!r}", "a plain value")
+    return text
+
+
+def _default(key: str) -> object:
+    return "" if key == "id" else Limits() if key == "limits" else _FIELDS[key]
+
+
+def definition(job: Job) -> dict[str, object]:
+    """The job as JSON values. Defaults are left out, so that a field that a later version adds changes no digest."""
+    values: dict[str, object] = {}
+    for key in _FIELDS:
+        value = getattr(job, key)
+        if key in _ALWAYS:
+            values[key] = value
+        elif value == _default(key):
+            continue
+        elif isinstance(value, Limits):
+            values[key] = {name: amount for name in sorted(_LIMIT_FIELDS) if (amount := getattr(value, name)) is not None}
+        else:
+            values[key] = list(value) if key in _TUPLES else value
+    return values
+
+
+def from_definition(values: Mapping[str, object]) -> Job:
+    """The job that `definition` was made of. Raises Invalid for a record that is damaged or of a later version."""
+    given = dict(values)
+    strange = sorted(given.keys() - _FIELDS.keys()) + sorted(set(_ALWAYS) - given.keys())
+    allowance = given.pop("limits", {})
+    if strange or not isinstance(allowance, Mapping) or not allowance.keys() <= _LIMIT_FIELDS:
+        key = strange[0] if strange else "limits"
+        raise Invalid(f"the stored definition is damaged at `{key}`", key=key, expected="a definition")
+    for key in _TUPLES:
+        if key in given:
+            given[key] = tuple(given[key])  # pyright: ignore[reportArgumentType]
+    return Job(limits=Limits(**allowance), **given)  # pyright: ignore[reportArgumentType]
+
+
+def digest(job: Job) -> str:
+    """Sixteen hex digits that change whenever anything in the definition does."""
+    return _digest(definition(job))
+
+
+def cadence_digest(job: Job) -> str:
+    """Sixteen hex digits of what decides when the job runs: planned slots are void when, and only when, this changes."""
+    return _digest([job.schedule, job.timezone, job.repeat, job.enabled])
+
+
+def _digest(value: object) -> str:
+    canonical = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:16]

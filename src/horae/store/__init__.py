@@ -1,0 +1,1 @@
+"""The ledger on disk, and the folder of job files beside it."""

@@ -1,0 +1,321 @@
+"""Jobs: what is known of each definition, its next planned slot, and what people decided about single slots.
+
+The plan of a job is a row: `cursor_at` names the slot of its one ordinary planned occurrence. Rules:
+- the next slot is planned in the transaction that uses the current one up (claims, settles, skips or moves it);
+- a slot that has a row already (skipped or moved in advance) is passed over, never planned twice;
+- a skip is an *exception* on a planned row, not an outcome: it becomes one when the slot comes due, so it can be undone
+  until then;
+- a change of cadence deletes planned slots that are not due yet, voids those that are, and keeps exceptions of slots
+  that the new schedule has too; a change of anything else touches no slot.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from sqlite3 import Connection, Row
+from typing import Any
+
+from horae.core.identity import manual_key, provisional_id, slot_key
+from horae.core.jobfile import cadence_digest, definition, digest
+from horae.core.model import Job
+from horae.errors import Refused
+from horae.limits import ONE_SHOT_GRACE_S
+from horae.store.journal import Journal
+from horae.store.rows import from_us, to_us
+from horae.timing.recurrence import RecurrenceSet
+from horae.timing.schedule import parse_schedule
+from horae.timing.zones import offset_s
+
+SLOTS_CACHED = 50_000  # parsed schedules kept: the same text in the same zone is parsed once
+
+
+@lru_cache(maxsize=SLOTS_CACHED)
+def parsed(schedule: str, timezone: str, anchor_us: int) -> RecurrenceSet:
+    """The recurrence set of a schedule that was valid when it was stored."""
+    return parse_schedule(schedule, timezone, anchor=from_us(anchor_us)).set
+
+
+def paused_words(paused_at: int | None, by: str | None, reason: str | None, enabled: int) -> str | None:
+    """Why a job does not run its slots, or None when it does."""
+    if paused_at is not None:
+        since = from_us(paused_at).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        return f"paused by {by} since {since}" + (f": {reason}" if reason else "")
+    return None if enabled else "its file says enabled: false"
+
+
+class Catalogue:
+    """The verbs on jobs, in one transaction."""
+
+    def __init__(self, db: Connection, now: datetime, journal: Journal) -> None:
+        self._db = db
+        self.now = now
+        self._us = to_us(now)
+        self._journal = journal
+
+    # ── definitions ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def get(self, job_id: str) -> dict[str, Any] | None:
+        """One job's row, removed ones included."""
+        return self._one("SELECT * FROM job WHERE id = ?", job_id)
+
+    def by_slug(self, slug: str) -> dict[str, Any] | None:
+        """The job that a file name stands for."""
+        return self._one("SELECT * FROM job WHERE slug = ? AND removed_at IS NULL", slug)
+
+    def signatures(self) -> dict[str, str]:
+        """slug → signature of the file as it was last read, of all jobs."""
+        return dict(self._db.execute("SELECT slug, signature FROM job WHERE removed_at IS NULL"))
+
+    def upsert(self, job: Job, *, signature: str, meaning: str, actor: str) -> str:
+        """Take in a valid definition and plan its next slot; returns created, changed, revived or unchanged."""
+        other = self.by_slug(job.slug)
+        if other is not None and other["id"] != job.id:
+            if other["definition"]:
+                self.remove(other["id"], actor=actor, reason="its file has another id now")
+            else:  # what stood for the file while it had never been valid
+                self._db.execute("DELETE FROM job WHERE id = ?", (other["id"],))
+        row = self.get(job.id)
+        if row is None:
+            self._write(job, signature, meaning, None)
+            self._journal.append("created", actor=actor, job_id=job.id, name=job.name, schedule=job.schedule)
+            self._replan(job)
+            return "created"
+        same_cadence = row["cadence"] == cadence_digest(job)
+        if row["digest"] == digest(job) and row["problem"] is None and row["removed_at"] is None and row["slug"] == job.slug:
+            self._db.execute("UPDATE job SET signature = ? WHERE id = ?", (signature, job.id))
+            return "unchanged"
+        self._write(job, signature, meaning, row)
+        revived = row["completed_at"] is not None and not same_cadence
+        what = "revived" if revived else "changed"
+        if row["removed_at"] is not None:
+            what = "restored"
+        self._journal.append(what, actor=actor, job_id=job.id, schedule=job.schedule, cadence_changed=not same_cadence)
+        if not same_cadence or row["removed_at"] is not None:
+            self._replan(job)
+        return what
+
+    def _write(self, job: Job, signature: str, meaning: str, row: dict[str, Any] | None) -> None:
+        cadence = cadence_digest(job)
+        fresh = row is None or row["cadence"] != cadence
+        values: dict[str, Any] = {
+            "id": job.id,
+            "slug": job.slug,
+            "name": job.name,
+            "schedule": job.schedule,
+            "timezone": job.timezone,
+            "meaning": meaning,
+            "definition": json.dumps(definition(job), ensure_ascii=False, sort_keys=True),
+            "cadence": cadence,
+            "digest": digest(job),
+            "signature": signature,
+            "enabled": int(job.enabled),
+            "repeat_max": job.repeat,
+            "problem": None,
+            "removed_at": None,
+            "changed_at": self._us,
+        }
+        if fresh:  # a new cadence starts afresh: its anchor, its counter, its completion
+            values |= {"anchor_at": self._us, "counted": 0, "ending": None, "completed_at": None, "completed_reason": None}
+        if row is None:
+            values["created_at"] = self._us
+            self._db.execute(
+                f"INSERT INTO job ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})", tuple(values.values())
+            )
+            return
+        assign = ", ".join(f"{name} = ?" for name in values)
+        self._db.execute(f"UPDATE job SET {assign} WHERE id = ?", (*values.values(), job.id))
+
+    def quarantine(self, slug: str, problem: dict[str, Any], *, signature: str, actor: str) -> None:
+        """A file that is not valid now. Its job, if it was one, keeps its last good definition but does not run."""
+        text = json.dumps(problem, ensure_ascii=False)
+        row = self.by_slug(slug)
+        if row is None:
+            self._db.execute(
+                "INSERT INTO job (id, slug, name, schedule, timezone, meaning, definition, cadence, digest, signature,"
+                " anchor_at, problem, created_at, changed_at) VALUES (?, ?, ?, '', '', '', '', '', '', ?, ?, ?, ?, ?)"
+                " ON CONFLICT (id) DO UPDATE SET slug = excluded.slug, problem = excluded.problem,"
+                " signature = excluded.signature, removed_at = NULL",
+                (provisional_id(slug), slug, slug, signature, self._us, text, self._us, self._us),
+            )
+            job_id = provisional_id(slug)
+        else:
+            job_id = row["id"]
+            self._db.execute("UPDATE job SET problem = ?, signature = ? WHERE id = ?", (text, signature, job_id))
+            if row["problem"] == text:
+                return
+        self._journal.append("quarantined", actor=actor, job_id=job_id, problem=problem["message"])
+
+    def remove(self, job_id: str, *, actor: str, reason: str, undo: dict[str, Any] | None = None) -> int:
+        """The job is no more; what it did stays on record. Slots that came due are void, later ones never were."""
+        self._drop_plan(job_id, "the job was removed", keep=None)
+        self._db.execute("UPDATE job SET removed_at = ?, cursor_at = NULL WHERE id = ?", (self._us, job_id))
+        return self._journal.append("removed", actor=actor, job_id=job_id, reason=reason, undo=undo)
+
+    # ── pausing, running by hand, exceptions ────────────────────────────────────────────────────────────────────────
+
+    def pause(self, job_id: str, *, actor: str, reason: str | None) -> int | None:
+        """Stop slots from running; the file is not touched. None when it was paused already."""
+        done = self._db.execute(
+            "UPDATE job SET paused_at = ?, paused_by = ?, paused_reason = ? WHERE id = ? AND paused_at IS NULL",
+            (self._us, actor, reason, job_id),
+        )
+        if done.rowcount != 1:
+            return None
+        return self._journal.append("paused", actor=actor, job_id=job_id, reason=reason, undo={"verb": "resume"})
+
+    def resume(self, job_id: str, *, actor: str) -> int | None:
+        """Let slots run again, from the next one on. None when it was not paused."""
+        done = self._db.execute(
+            "UPDATE job SET paused_at = NULL, paused_by = NULL, paused_reason = NULL WHERE id = ? AND paused_at IS NOT NULL",
+            (job_id,),
+        )
+        if done.rowcount != 1:
+            return None
+        return self._journal.append("resumed", actor=actor, job_id=job_id, undo={"verb": "pause"})
+
+    def order_run(self, job_id: str, *, run_id: str, actor: str, input: str | None) -> dict[str, Any]:
+        """An occurrence of its own, due now: it uses up no slot and postpones none."""
+        slot = self.now.replace(microsecond=0)
+        row = self._one("SELECT timezone FROM job WHERE id = ?", job_id)
+        zone = row["timezone"] if row else "UTC"
+        key = manual_key(job_id, run_id)
+        self._db.execute(
+            "INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, run_id, input, planned_at)"
+            " VALUES (?, ?, 'manual', ?, ?, ?, ?, ?, ?)",
+            (key, job_id, to_us(slot), to_us(slot), offset_s(slot, zone), run_id, input, self._us),
+        )
+        entry = self._journal.append("ordered", actor=actor, job_id=job_id, key=key, run_id=run_id)
+        return {"run_id": run_id, "key": key, "slot": slot, "entry": entry}
+
+    def set_exception(self, job_id: str, slot: datetime, kind: str | None, *, due: datetime | None, actor: str) -> int:
+        """Skip or move one slot that has not run, or (None) take that back. The caller checked that it is a slot."""
+        row = self._one("SELECT * FROM job WHERE id = ?", job_id)
+        assert row is not None, "the caller found the job"
+        key, at = slot_key(job_id, slot), to_us(slot)
+        old = self._one("SELECT * FROM occurrence WHERE key = ?", key)
+        if old is not None and old["state"] != "planned":
+            how = old["outcome"] or "being run now"
+            raise Refused(f"that slot is {how} already", "look at `horae why`; only slots that have not come due can be changed")
+        if old is None:
+            self._plan_row(row, slot)
+        self._db.execute(
+            "UPDATE occurrence SET exception = ?, due_at = ? WHERE key = ? AND state = 'planned'",
+            (kind, to_us(due) if due else at, key),
+        )
+        if kind is not None and row["cursor_at"] == at:
+            self.plan_next(job_id, after=slot)
+        undo = {"verb": "exception", "slot_at": at, "kind": old["exception"] if old else None}
+        if old is not None and old["exception"] == "move":
+            undo["due_at"] = old["due_at"]
+        what = {"skip": "skip_planned", "move": "moved", None: "exception_cleared"}[kind]
+        moved = {"to": from_us(to_us(due)).isoformat()} if due else {}
+        return self._journal.append(what, actor=actor, job_id=job_id, key=key, undo=undo, **moved)
+
+    # ── the plan ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def slots(self, schedule: str, timezone: str, anchor_us: int) -> RecurrenceSet:
+        """The parsed schedule."""
+        return parsed(schedule, timezone, anchor_us)
+
+    def plan_next(self, job_id: str, *, after: datetime) -> None:
+        """Put the first free slot after `after` into a row, or note why there is none."""
+        row = self._one("SELECT * FROM job WHERE id = ?", job_id)
+        if row is None or row["removed_at"] is not None or not row["definition"]:
+            return
+        if row["repeat_max"] is not None and row["counted"] + self._live(job_id) >= row["repeat_max"]:
+            self._db.execute("UPDATE job SET cursor_at = NULL WHERE id = ?", (job_id,))
+            return
+        slots = self.slots(row["schedule"], row["timezone"], row["anchor_at"])
+        slot = slots.next_after(after)
+        while slot is not None and self._has_row(job_id, slot):
+            slot = slots.next_after(slot)
+        if slot is None:
+            ending = "it was to run once" if len(slots.dates) == 1 and not slots.rules else "the schedule has no further slot"
+            self._db.execute("UPDATE job SET cursor_at = NULL, ending = ? WHERE id = ?", (ending, job_id))
+            return
+        self._plan_row(row, slot)
+        self._db.execute("UPDATE job SET cursor_at = ? WHERE id = ?", (to_us(slot), job_id))
+
+    def count_run(self, job_id: str) -> None:
+        """One more scheduled run, for `repeat`."""
+        self._db.execute("UPDATE job SET counted = counted + 1 WHERE id = ? AND repeat_max IS NOT NULL", (job_id,))
+
+    def complete_if_done(self, job_id: str) -> None:
+        """Mark the job completed when nothing of it is open and nothing more will be planned."""
+        row = self._one("SELECT id, ending, repeat_max, counted, completed_at, cursor_at, removed_at FROM job WHERE id = ?", job_id)
+        if row is None or row["cursor_at"] is not None or row["completed_at"] is not None or row["removed_at"] is not None:
+            return
+        if self._db.execute(
+            "SELECT 1 FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND state <> 'settled' LIMIT 1", (job_id,)
+        ).fetchone():
+            return
+        reason = row["ending"]
+        if row["repeat_max"] is not None and row["counted"] >= row["repeat_max"]:
+            reason = f"it ran {row['counted']} of {row['repeat_max']} times"
+        if reason is None:  # held back by `repeat`, but the run did not count
+            self.plan_next(job_id, after=self.now)
+            return
+        self._db.execute("UPDATE job SET completed_at = ?, completed_reason = ? WHERE id = ?", (self._us, reason, job_id))
+        self._journal.append("completed_job", actor="gateway", job_id=job_id, reason=reason)
+
+    def _replan(self, job: Job) -> None:
+        """After a change of cadence: drop the old plan, make the new one."""
+        row = self.get(job.id)
+        assert row is not None
+        slots = self.slots(job.schedule, job.timezone, row["anchor_at"])
+        self._drop_plan(job.id, "the schedule was changed", keep=slots)
+        grace = timedelta(seconds=ONE_SHOT_GRACE_S if slots.dates else 0)
+        self.plan_next(job.id, after=self.now - grace)
+        self.complete_if_done(job.id)
+
+    def _drop_plan(self, job_id: str, reason: str, *, keep: RecurrenceSet | None) -> None:
+        rows = self._db.execute(
+            "SELECT key, slot_at, due_at, exception, attempts FROM occurrence"
+            " WHERE job_id = ? AND trigger = 'schedule' AND state = 'planned'",
+            (job_id,),
+        ).fetchall()
+        for key, slot_at, due_at, exception, attempts in rows:
+            if exception is not None and keep is not None and keep.contains(from_us(slot_at)):
+                continue
+            if min(slot_at, due_at) <= self._us or attempts:
+                self._db.execute(
+                    "UPDATE occurrence SET state = 'settled', outcome = 'void', reason = ?, settled_at = ? WHERE key = ?",
+                    (reason, self._us, key),
+                )
+                what = "void"
+            else:  # it never came due, so there is nothing to account for
+                self._db.execute("DELETE FROM occurrence WHERE key = ?", (key,))
+                what = "unplanned"
+            self._journal.append(what, actor="gateway", job_id=job_id, key=key, reason=reason, exception=exception)
+
+    def _plan_row(self, row: dict[str, Any], slot: datetime) -> None:
+        key = slot_key(row["id"], slot)
+        self._db.execute(
+            "INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, planned_at)"
+            " VALUES (?, ?, 'schedule', ?, ?, ?, ?)",
+            (key, row["id"], to_us(slot), to_us(slot), offset_s(slot, row["timezone"]), self._us),
+        )
+        self._journal.append("planned", actor="gateway", job_id=row["id"], key=key, by=row["schedule"], zone=row["timezone"])
+
+    def _live(self, job_id: str) -> int:
+        return int(
+            self._db.execute(
+                "SELECT count(*) FROM occurrence WHERE job_id = ? AND state = 'claimed' AND trigger = 'schedule'", (job_id,)
+            ).fetchone()[0]
+        )
+
+    def _has_row(self, job_id: str, slot: datetime) -> bool:
+        return (
+            self._db.execute(
+                "SELECT 1 FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND slot_at = ?", (job_id, to_us(slot))
+            ).fetchone()
+            is not None
+        )
+
+    def _one(self, sql: str, *args: object) -> dict[str, Any] | None:
+        cursor = self._db.cursor()
+        cursor.row_factory = Row
+        row = cursor.execute(sql, args).fetchone()
+        return None if row is None else dict(row)

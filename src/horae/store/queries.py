@@ -1,0 +1,287 @@
+"""What people look at: rows as the JSON that every face prints (shapes in docs/reference/cli.md).
+
+Read-only, on a connection of its own, beside whatever the writer does; the same SQL on every store. Imports next to
+nothing: `horae list` is this module, the command line's parser and a table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+
+from horae.errors import Ambiguous, NotFound, Trouble
+from horae.store.migrate import newer, steps, version
+from horae.store.rows import local, zulu
+
+Json = dict[str, object]
+
+NEXT = """(SELECT min(due_at) FROM occurrence n WHERE n.job_id = j.id AND n.state = 'planned' AND n.trigger = 'schedule'
+           AND n.exception IS NOT 'skip')"""
+LIST = f"""
+SELECT j.id, j.slug, j.name, j.state, j.schedule, j.meaning, j.timezone, j.problem, j.completed_reason, j.enabled,
+       j.paused_at, j.paused_by, j.paused_reason, {NEXT} AS next_at,
+       (SELECT offset_s FROM occurrence n WHERE n.job_id = j.id AND n.state = 'planned' AND n.due_at = {NEXT}) AS next_offset,
+       l.outcome AS last_outcome, coalesce(l.span_to, l.slot_at) AS last_at, l.offset_s AS last_offset,
+       (SELECT r.state FROM run r WHERE r.job_id = j.id ORDER BY r.claimed_at DESC, r.attempt DESC LIMIT 1) AS last_run_state
+FROM job j LEFT JOIN occurrence l ON l.key = (
+  SELECT key FROM occurrence x WHERE x.job_id = j.id AND x.state = 'settled' ORDER BY x.slot_at DESC LIMIT 1)
+WHERE j.removed_at IS NULL AND j.slug > :cursor {{where}}
+ORDER BY j.slug LIMIT :limit
+"""
+RUNS = """
+SELECT r.id, r.job_id, j.name AS job, r.key, r.attempt, r.state, r.reason, r.claimed_at, r.started_at, r.finished_at,
+       r.exit_code, r.signal, r.tokens, r.cost_usd, r.pid, o.slot_at, o.due_at, o.offset_s, o.trigger, o.outcome, o.missed
+FROM run r JOIN occurrence o ON o.key = r.key JOIN job j ON j.id = r.job_id
+WHERE r.claimed_at < :cursor {where}
+ORDER BY r.claimed_at DESC, r.id LIMIT :limit
+"""
+
+
+def open_reader(path: str) -> sqlite3.Connection | None:
+    """A connection that only reads; None when there is no database or it must be migrated first."""
+    if not os.path.exists(path):
+        return None
+    try:
+        db = sqlite3.connect(path, timeout=5.0, isolation_level=None)
+        db.row_factory = sqlite3.Row
+        found, newest = version(db), steps()[-1][0]
+        if found > newest:
+            db.close()
+            raise newer(path, found, newest)
+        if found < newest:
+            db.close()
+            return None
+        db.execute("PRAGMA query_only = ON")
+    except sqlite3.Error as error:
+        hint = "check that the file can be read; if it is damaged, restore a backup: the job files are not affected"
+        raise Trouble(f"{path} cannot be read ({error})", hint, file=path) from error
+    return db
+
+
+def list_jobs(db: sqlite3.Connection, *, all: bool, state: str | None, limit: int, cursor: str | None) -> Json:
+    """Jobs by slug, one page: the `list` shape."""
+    if state is not None:
+        where = "AND j.state = :state"
+    else:
+        where = "" if all else "AND j.state <> 'completed'"
+    args = {"cursor": cursor or "", "limit": limit + 1, "state": state}
+    rows = db.execute(LIST.format(where=where), args).fetchall()
+    more = rows[limit - 1]["slug"] if len(rows) > limit else None
+    return {"jobs": [job_json(row) for row in rows[:limit]], "cursor": more}
+
+
+def job_json(row: sqlite3.Row) -> Json:
+    """One job as `list` shows it. A job that does not run has no next slot."""
+    active = row["state"] == "active"
+    next_at = row["next_at"] if active else None
+    return {
+        "id": row["id"],
+        "slug": row["slug"],
+        "name": row["name"],
+        "state": row["state"],
+        "schedule": row["schedule"],
+        "meaning": row["meaning"],
+        "timezone": row["timezone"],
+        "next_slot": local(next_at, row["next_offset"]),
+        "next_slot_utc": zulu(next_at),
+        "last_outcome": row["last_outcome"],
+        "last_run_state": row["last_run_state"],
+        "last_slot": local(row["last_at"], row["last_offset"]),
+        "completed_reason": row["completed_reason"],
+        "paused": _paused(row),
+        "problem": json.loads(row["problem"]) if row["problem"] else None,
+    }
+
+
+def _paused(row: sqlite3.Row) -> Json | None:
+    if row["paused_at"] is not None:
+        return {"by": row["paused_by"], "since": zulu(row["paused_at"]), "reason": row["paused_reason"]}
+    return None if row["enabled"] else {"by": "its file", "since": None, "reason": "enabled: false"}
+
+
+def find_job(db: sqlite3.Connection, text: str) -> sqlite3.Row:
+    """The job that a person means: id, slug or name, unique prefix of an id. Live jobs win over completed ones."""
+    tiers = ("id = :text", "slug = :text OR name = :text", "id LIKE :prefix")
+    args = {"text": text, "prefix": text.replace("%", "").replace("_", "") + "%"}
+    for tier in tiers:
+        rows = db.execute(f"SELECT * FROM job WHERE removed_at IS NULL AND ({tier}) ORDER BY slug LIMIT 20", args).fetchall()
+        alive = [row for row in rows if row["state"] != "completed"] or rows
+        if len(alive) == 1:
+            return alive[0]
+        if alive:
+            candidates = [{"id": row["id"], "name": row["name"], "slug": row["slug"], "state": row["state"]} for row in alive]
+            listed = ", ".join(f"{row['id']} ({row['slug']}, {row['state']})" for row in alive)
+            raise Ambiguous(f"{text!r} could be any of: {listed}", "use the id or the slug", candidates=candidates)
+    names = [name for row in db.execute("SELECT slug, name FROM job WHERE removed_at IS NULL LIMIT 2000") for name in row]
+    raise NotFound(f"no job has the id, slug or name {text!r}", "`horae list --all` shows them all", names=names)
+
+
+def find_run(db: sqlite3.Connection, text: str) -> sqlite3.Row:
+    """A run by its id or a unique prefix of it."""
+    prefix = text.replace("%", "").replace("_", "")
+    rows = db.execute("SELECT * FROM run WHERE id LIKE ? ORDER BY claimed_at DESC LIMIT 10", (prefix + "%",)).fetchall()
+    exact = [row for row in rows if row["id"] == text]
+    if prefix and (len(rows) == 1 or exact):
+        return (exact or rows)[0]
+    if prefix and rows:
+        raise Ambiguous(f"several runs begin with {text!r}", "give more of the id", candidates=[row["id"] for row in rows])
+    promised = db.execute("SELECT 1 FROM occurrence WHERE run_id = ? AND state = 'planned'", (text,)).fetchone()
+    if promised:
+        raise NotFound(f"run {text} was ordered and has not begun", "it begins as soon as a gateway runs: `horae up`")
+    raise NotFound(f"no run has the id {text!r}", "`horae runs` lists them")
+
+
+def list_runs(
+    db: sqlite3.Connection,
+    *,
+    job_id: str | None,
+    state: str | None,
+    limit: int,
+    cursor: str | None,
+    run_id: str | None = None,
+) -> Json:
+    """Runs, newest first, one page: the `runs` shape."""
+    where = ""
+    for column, value in (("r.job_id", job_id), ("r.state", state), ("r.id", run_id)):
+        if value is not None:
+            where += f" AND {column} = :{column[2:]}"
+    before = int(cursor) if cursor else 2**62
+    args = {"cursor": before, "limit": limit + 1, "job_id": job_id, "state": state, "id": run_id}
+    rows = db.execute(RUNS.format(where=where), args).fetchall()
+    more = str(rows[limit - 1]["claimed_at"]) if len(rows) > limit else None
+    return {"runs": [run_json(db, row) for row in rows[:limit]], "cursor": more}
+
+
+def run_json(db: sqlite3.Connection, row: sqlite3.Row) -> Json:
+    """One run as `runs` shows it."""
+    offset = row["offset_s"]
+    deliveries = db.execute(
+        "SELECT target, state, reason, evidence FROM delivery WHERE run_id = ? ORDER BY id", (row["id"],)
+    ).fetchall()
+    started, finished = row["started_at"], row["finished_at"]
+    return {
+        "id": row["id"],
+        "job_id": row["job_id"],
+        "job": row["job"],
+        "slot": local(row["slot_at"], offset),
+        "slot_utc": zulu(row["slot_at"]),
+        "due": local(row["due_at"], offset),
+        "key": row["key"],
+        "trigger": row["trigger"],
+        "attempt": row["attempt"],
+        "state": row["state"],
+        "outcome": row["outcome"],
+        "reason": row["reason"],
+        "claimed_at": local(row["claimed_at"], offset),
+        "started_at": local(started, offset),
+        "finished_at": local(finished, offset),
+        "lateness_s": None if started is None else max(0, started - row["due_at"]) / 1e6,
+        "duration_s": None if started is None or finished is None else max(0, finished - started) / 1e6,
+        "missed": row["missed"],
+        "pid": row["pid"],
+        "exit_code": row["exit_code"],
+        "signal": row["signal"],
+        "tokens": row["tokens"],
+        "cost_usd": row["cost_usd"],
+        "deliveries": [dict(delivery) for delivery in deliveries],
+    }
+
+
+def output(db: sqlite3.Connection, run_id: str) -> Json:
+    """The result document of one run: the message, both streams, and how much was cut from them."""
+    row = db.execute("SELECT message, stdout, stderr, stdout_cut, stderr_cut FROM output WHERE run_id = ?", (run_id,)).fetchone()
+    if row is None:
+        return {"message": None, "stdout": None, "stderr": None, "stdout_cut_bytes": 0, "stderr_cut_bytes": 0}
+    return {
+        "message": row["message"],
+        "stdout": row["stdout"],
+        "stderr": row["stderr"],
+        "stdout_cut_bytes": row["stdout_cut"],
+        "stderr_cut_bytes": row["stderr_cut"],
+    }
+
+
+def planned(db: sqlite3.Connection, job_id: str, limit: int) -> list[sqlite3.Row]:
+    """Open occurrences of a job by due instant: exceptions made in advance are among them."""
+    return db.execute(
+        "SELECT * FROM occurrence WHERE job_id = ? AND state = 'planned' ORDER BY due_at LIMIT ?", (job_id, limit)
+    ).fetchall()
+
+
+def occurrences(db: sqlite3.Connection, job_id: str, *, slot_at: int | None, limit: int) -> list[Json]:
+    """Occurrences with the decisions about them, newest first; or the one whose slot or span covers an instant."""
+    sql = "SELECT * FROM occurrence WHERE job_id = :job"
+    if slot_at is not None:
+        sql += " AND (slot_at = :slot OR due_at = :slot OR (span_to IS NOT NULL AND slot_at <= :slot AND span_to >= :slot))"
+    rows = db.execute(sql + " ORDER BY slot_at DESC LIMIT :limit", {"job": job_id, "slot": slot_at, "limit": limit})
+    return [occurrence_json(db, row) for row in rows.fetchall()]
+
+
+def occurrence_by_key(db: sqlite3.Connection, key: str) -> sqlite3.Row | None:
+    """One occurrence, by its key."""
+    return db.execute("SELECT * FROM occurrence WHERE key = ?", (key,)).fetchone()
+
+
+def occurrence_json(db: sqlite3.Connection, row: sqlite3.Row) -> Json:
+    """One occurrence with every decision on record about it, oldest first."""
+    offset = row["offset_s"]
+    entries = db.execute("SELECT * FROM journal WHERE key = ? ORDER BY seq", (row["key"],)).fetchall()
+    return {
+        "key": row["key"],
+        "slot": local(row["slot_at"], offset),
+        "slot_utc": zulu(row["slot_at"]),
+        "due": local(row["due_at"], offset),
+        "trigger": row["trigger"],
+        "state": row["state"],
+        "outcome": row["outcome"],
+        "reason": row["reason"],
+        "exception": row["exception"],
+        "missed": row["missed"],
+        "span": None
+        if row["span_to"] is None
+        else {"from": local(row["slot_at"], offset), "to": local(row["span_to"], offset), "count": row["span_count"]},
+        "decisions": [
+            {
+                "entry": entry["seq"],
+                "at": local(entry["at"], offset),
+                "actor": entry["actor"],
+                "what": entry["what"],
+                "detail": json.loads(entry["detail"]),
+            }
+            for entry in entries
+        ],
+    }
+
+
+def journal_entry(db: sqlite3.Connection, seq: int | None) -> sqlite3.Row | None:
+    """One entry by number, or the newest that can be undone and has not been."""
+    if seq is not None:
+        return db.execute("SELECT * FROM journal WHERE seq = ?", (seq,)).fetchone()
+    return db.execute(
+        "SELECT * FROM journal j WHERE actor <> 'gateway' AND json_extract(detail, '$.undo') IS NOT NULL AND NOT EXISTS"
+        " (SELECT 1 FROM journal u WHERE u.what = 'undone' AND json_extract(u.detail, '$.entry') = j.seq)"
+        " ORDER BY seq DESC LIMIT 1"
+    ).fetchone()
+
+
+def was_undone(db: sqlite3.Connection, seq: int) -> bool:
+    """Whether an entry has been taken back already."""
+    found = db.execute("SELECT 1 FROM journal WHERE what = 'undone' AND json_extract(detail, '$.entry') = ? LIMIT 1", (seq,))
+    return found.fetchone() is not None
+
+
+def lateness_ms(db: sqlite3.Connection, last: int) -> list[float]:
+    """Due to started of the last scheduled runs, in milliseconds. Caught-up and moved ones count as they were due."""
+    rows = db.execute(
+        "SELECT r.started_at - o.due_at FROM run r JOIN occurrence o ON o.key = r.key"
+        " WHERE r.started_at IS NOT NULL AND r.attempt = 1 AND o.trigger = 'schedule' ORDER BY r.claimed_at DESC LIMIT ?",
+        (last,),
+    )
+    return [max(0, value) / 1000 for (value,) in rows]
+
+
+def counts(db: sqlite3.Connection) -> dict[str, int]:
+    """How many jobs are in each state."""
+    rows = db.execute("SELECT state, count(*) FROM job WHERE removed_at IS NULL GROUP BY state")
+    return {state: number for state, number in rows}

@@ -1,0 +1,45 @@
+"""Instants between Python and the database: aware UTC datetimes here, whole microseconds since 1970 there.
+
+Integer arithmetic only: a float of the epoch in seconds loses microseconds in this century.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+
+def to_us(instant: datetime) -> int:
+    """Microseconds since 1970."""
+    return (instant - EPOCH) // MICROSECOND
+
+
+def from_us(value: int) -> datetime:
+    """An aware instant in UTC."""
+    return EPOCH + timedelta(microseconds=value)
+
+
+def maybe_us(instant: datetime | None) -> int | None:
+    """The same for what may be absent."""
+    return None if instant is None else to_us(instant)
+
+
+def maybe(value: int | None) -> datetime | None:
+    """The same for what may be absent."""
+    return None if value is None else from_us(value)
+
+
+def local(value: int | None, offset_s: int | None) -> str | None:
+    """RFC 3339 at an offset from UTC. Whole seconds are written as such, others to the millisecond."""
+    if value is None:
+        return None
+    zone = timezone(timedelta(seconds=offset_s or 0))
+    return from_us(value).astimezone(zone).isoformat(timespec="milliseconds" if value % 1_000_000 else "seconds")
+
+
+def zulu(value: int | None) -> str | None:
+    """RFC 3339 in UTC, ending in `Z`."""
+    text = local(value, 0)
+    return None if text is None else text.removesuffix("+00:00") + "Z"

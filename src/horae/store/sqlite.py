@@ -1,0 +1,132 @@
+"""SQLite: one file, one writer at a time, every commit on the disk before anybody acts on it.
+
+Invariants: WAL, `synchronous=FULL`, foreign keys on; every transaction begins IMMEDIATE, so that it never fails halfway
+for a lock; `now` is read inside it. Failure cases are named once, here: a full disk, a folder that cannot be written, a
+damaged file, a file that is no database, a lock held too long.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TypeVar
+
+from horae.errors import Conflict, Problem, Trouble
+from horae.ports import Clock
+from horae.store.catalogue import Catalogue
+from horae.store.journal import Entry, Journal
+from horae.store.ledger import Ledger
+from horae.store.migrate import migrate
+from horae.store.outbox import Outbox
+from horae.store.rows import to_us
+
+T = TypeVar("T")
+BUSY_S = 10.0
+
+
+class SqliteTx:
+    """One open transaction: the four groups of verbs over one connection and one `now`."""
+
+    def __init__(self, db: sqlite3.Connection, now: datetime) -> None:
+        self.now = now
+        self.journal = Journal(db, to_us(now))
+        self.jobs = Catalogue(db, now, self.journal)
+        self.outbox = Outbox(db, now, self.journal)
+        self.runs = Ledger(db, now, self.journal, self.jobs)
+
+
+class SqliteStore:
+    """The store of one home. Not thread-safe: one thread owns it (see `writer.py`)."""
+
+    def __init__(self, path: str, clock: Clock) -> None:
+        self.path = path
+        self._clock = clock
+        self._listeners: list[Callable[[list[Entry]], None]] = []
+        with named(path):
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            self.db = connect(path)
+            self.schema = migrate(self.db, path)
+
+    def listen(self, listener: Callable[[list[Entry]], None]) -> None:
+        """Call `listener(entries)` after each commit that wrote to the journal."""
+        self._listeners.append(listener)
+
+    def transact(self, work: Callable[[SqliteTx], T]) -> T:
+        """Run `work` in one transaction of its own."""
+        with named(self.path), self.transaction() as tx:
+            answer = work(tx)
+            tx.journal.flush()
+        self.publish(tx.journal.entries)
+        return answer
+
+    async def commit(self, work: Callable[[SqliteTx], T]) -> T:
+        """The same for the engine, where no writer thread is wanted: tests and simulation."""
+        return self.transact(work)
+
+    @contextmanager
+    def transaction(self) -> Iterator[SqliteTx]:
+        """An immediate transaction; the caller flushes the journal."""
+        self.db.execute("BEGIN IMMEDIATE")
+        try:
+            yield SqliteTx(self.db, self._clock.now())
+            self.db.execute("COMMIT")
+        except BaseException:
+            if self.db.in_transaction:
+                self.db.execute("ROLLBACK")
+            raise
+
+    def nested(self, now: datetime) -> SqliteTx:
+        """The verbs for one member of a group that commits together."""
+        return SqliteTx(self.db, now)
+
+    def publish(self, entries: list[Entry]) -> None:
+        """Tell the listeners what was decided. Only after the commit: before it, it has not happened."""
+        if entries:
+            for listener in self._listeners:
+                listener(entries)
+
+    def close(self) -> None:
+        """Close the connection; the last one out removes the write-ahead log."""
+        self.db.close()
+
+
+def connect(path: str) -> sqlite3.Connection:
+    """A connection for writing, in autocommit mode."""
+    db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = FULL")
+    db.execute("PRAGMA foreign_keys = ON")
+    return db
+
+
+@contextmanager
+def named(path: str) -> Iterator[None]:
+    """Turn what SQLite and the system say into errors that tell a person what to do."""
+    try:
+        yield
+    except Problem:
+        raise
+    except sqlite3.Error as error:
+        raise explain(error, path) from error
+    except OSError as error:
+        raise Trouble(f"{path}: {error.strerror}", "check the folder's owner, its mode and the disk", file=path) from error
+
+
+def explain(error: sqlite3.Error, path: str) -> Problem:
+    """One error of SQLite in the words of the tree."""
+    name = getattr(error, "sqlite_errorname", "") or ""
+    text = str(error)
+    if "FULL" in name or "full" in text:
+        return Trouble(f"the disk that holds {path} is full; nothing was changed", "free some space, then try again", file=path)
+    if "READONLY" in name or "CANTOPEN" in name or "IOERR" in name:
+        hint = "check the folder's owner, its mode, and whether the disk is mounted read-only"
+        return Trouble(f"{path} cannot be written ({text}); nothing was changed", hint, file=path)
+    if "NOTADB" in name or "CORRUPT" in name:
+        hint = "move it away and restore a backup; the job files in jobs/ are not affected"
+        return Trouble(f"{path} is damaged or no database ({text})", hint, file=path)
+    if "BUSY" in name or "LOCKED" in name:
+        return Conflict(f"{path} is locked by another process for over {BUSY_S:.0f} s", "try again in a moment", file=path)
+    return Trouble(f"{path}: {text}", "this is likely a fault of Horae; `horae doctor` checks the database", file=path, sqlite=name)
