@@ -3,6 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+.NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
 
 HOME_DIR ?= .home
@@ -27,6 +28,7 @@ run: .venv/compiled ## start Horae on HOME_DIR (default .home, made with example
 	@exec $(BIN)/horae --home "$(HOME_DIR)" up $(ARGS)
 
 install: .venv/dev .venv/compiled ## everything that developing needs, in .venv
+	@:
 
 check: install lint types ## format, lint, types, layers, tidiness, unit tests: before each commit
 	@$(PYTEST) tests/test_tidy.py tests/test_imports.py $(wildcard tests/unit) $(ARGS)
@@ -63,7 +65,7 @@ format: install ## put the code into its one form
 
 clean: ## remove all that was made here, except HOME_DIR
 	@rm -rf .venv .cache .hypothesis .import_linter_cache .pytest_cache .ruff_cache .coverage build dist
-	@find src tests tools bench -name __pycache__ -prune -exec rm -rf {} +
+	@find . -name .git -prune -o -name __pycache__ -prune -exec rm -rf {} +
 
 # --- the environment: installed again only when a lock changes, compiled again only when the code does
 
