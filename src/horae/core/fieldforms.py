@@ -1,26 +1,26 @@
 """The keys of a job file: for each, how its value is read, and how a value is written.
 
-A reader takes (file, key, node) and returns the value for the `Job`, or raises `Invalid` for that line. `written` is its
-inverse: the text, the list of texts or the mapping of texts that stands in a file.
+A reader takes (file, key, node) and returns the value for the `Job`, or raises `Invalid` for that line. `written` is
+its inverse: the text, the list of texts or the mapping of texts that stands in a file.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import NoReturn
+from typing import Any, NoReturn, cast
 
 from horae import limits
 from horae.core.frontmatter import Node, fault
 from horae.core.model import Limits
+from horae.core.scalars import Written
 from horae.core.text import clean_name
 from horae.errors import Invalid
 from horae.timing.durations import parse_duration
 
 Form = Callable[[str, str, Node], object]
-Written = bool | int | Decimal | str | list[str] | dict[str, "Written"]
 
 COUNT_MAX = 10**12  # of turns, tokens, bytes or repeats: anything above is a slip, and the database counts in 64 bits
 USD_MAX = 10**6
@@ -143,7 +143,7 @@ def strings(file: str, key: str, node: Node) -> tuple[str, ...]:
 def command(file: str, key: str, node: Node) -> tuple[str, ...]:
     """The program and its arguments. One string is refused: there is no shell that would take it apart."""
     if node.kind == "text":
-        hint = f"There is no shell: write {key}: [program, argument, argument]. For a shell, [sh, -c, \"…\"]."
+        hint = f"There is no shell: write {key}: [program, argument, argument]. For a shell, [sh, -c, '…']."
         _refuse(file, key, node, "must be a list of texts, not one text", "a list of texts", hint)
     if node.kind == "map" or not node.items:
         _refuse(file, key, node, "must be a list with at least a program", "a list of texts")
@@ -208,7 +208,7 @@ def _amount(unit: int, expected: str) -> Form:
     def form(file: str, key: str, node: Node) -> int:
         found = _AMOUNT.fullmatch(text(file, key, node, expected))
         if found is not None:
-            amount = Decimal(found[1]) * unit ** "kmg".index(found[2].lower() or "k") * (unit if found[2] else 1)
+            amount = Decimal(found[1]) * unit ** " kmg".index(found[2].lower() or " ")
             if amount == int(amount) and 0 < amount <= COUNT_MAX:
                 return int(amount)
         _refuse(file, key, node, f"must be {expected}; it says {_shown(node)}", expected)
@@ -248,13 +248,13 @@ def allowance(file: str, key: str, node: Node) -> Limits:
     if node.kind != "map":
         hint = "Write limits: {wall: 20m, tokens: 200k}"
         _refuse(file, key, node, f"must be a mapping, not {_KINDS[node.kind]}", "a mapping", hint)
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     for limit, child in node.entries.items():
         if limit not in LIMITS:
             raise unknown(file, child, limit, LIMITS, f"{key}.")
         field, form = LIMITS[limit]
         values[field] = form(file, f"{key}.{limit}", child)
-    return Limits(**values)  # pyright: ignore[reportArgumentType]
+    return Limits(**values)
 
 
 # In the canonical order: what it is, when, what runs, and where the result goes.
@@ -287,11 +287,15 @@ def written(key: str, value: object) -> Written:
             value = {limit: getattr(value, field) for limit, (field, _) in LIMITS.items()}
         if not isinstance(value, Mapping):
             raise Invalid(f"`limits` must be a mapping, not {value!r}", key=key, expected="a mapping")
-        return {limit: _limit(limit, amount) for limit, amount in value.items() if amount is not None}
+        amounts = cast("Mapping[str, object]", value)
+        return {limit: _limit(limit, amount) for limit, amount in amounts.items() if amount is not None}
     if isinstance(value, bool | int | str):
         return value
-    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-        return list(value)
+    if isinstance(value, list | tuple):
+        items = cast("Sequence[object]", value)
+        texts = [item for item in items if isinstance(item, str)]
+        if len(texts) == len(items):
+            return texts
     if key == "repeat" and value is None:
         return "forever"
     raise Invalid(f"`{key}` cannot be written as {value!r}", key=key, expected="a text, a number or a list")
@@ -304,9 +308,10 @@ def _limit(limit: str, amount: object) -> Written:
         raise Invalid(f"`limits.{limit}` cannot be written as {amount!r}", key=f"limits.{limit}", expected="a number")
     if limit == "usd":
         return Decimal(repr(amount))
-    if amount != int(amount):
-        raise Invalid(f"`limits.{limit}` must be whole, not {amount!r}", key=f"limits.{limit}", expected="a whole number")
     whole = int(amount)
+    if amount != whole:
+        says = f"`limits.{limit}` must be whole, not {amount!r}"
+        raise Invalid(says, key=f"limits.{limit}", expected="a whole number")
     if limit in ("wall", "idle", "script"):
         size, unit = next((size, unit) for size, unit in ((3600, "h"), (60, "m"), (1, "s")) if whole % size == 0)
         return f"{whole // size}{unit}"

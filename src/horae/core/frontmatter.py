@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
 from horae import limits
 from horae.errors import Invalid
 
-PARSER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # a wheel without the C parser reads the same, more slowly
+PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # a wheel without the C parser reads the same, more slowly
 
 _QUOTE = "Put the value in quotes."
 _OPENING = re.compile("\ufeff?---[ \t]*\r?\n")
@@ -120,15 +120,15 @@ def parse(front: str, file: str) -> Node:
 class _Tree:
     """Builds nodes from the parser's events, and refuses what has no place in a job file."""
 
-    def __init__(self, parser: yaml.SafeLoader, front: str, file: str) -> None:
-        self.events: Iterator[yaml.Event] = iter(parser.get_event, None)
+    def __init__(self, parser: Any, front: str, file: str) -> None:
+        self.events: Iterator[Any] = iter(parser.get_event, None)
         self.front = front
         self.file = file
 
     def root(self) -> Node:
         root: Node | None = None
         for event in self.events:
-            kind = type(event)
+            kind: type = type(event)
             if kind is yaml.DocumentStartEvent:
                 if event.explicit or root is not None:
                     self.refuse(event, None, "a second YAML document begins here", "one document", "Remove this line.")
@@ -140,8 +140,8 @@ class _Tree:
             root = Node("map", 2, len(self.front), len(self.front))
         return root
 
-    def node(self, event: yaml.Event, key: str | None, depth: int) -> Node:
-        kind = type(event)
+    def node(self, event: Any, key: str | None, depth: int) -> Node:
+        kind: type = type(event)
         mark = event.start_mark
         if kind is yaml.AliasEvent or event.anchor is not None:
             self.alias(event, key)
@@ -150,7 +150,7 @@ class _Tree:
         if kind is yaml.ScalarEvent:
             node = Node("text", mark.line + 2, mark.index, event.end_mark.index)
             node.text = event.value
-            node.style = event.style
+            node.style = event.style or None
             if node.style in ("|", ">"):
                 self.trim(node)
             return node
@@ -167,14 +167,14 @@ class _Tree:
         node.end = end.end_mark.index if node.flow else self.last_end(node)
         return node
 
-    def fill_list(self, node: Node, key: str | None, depth: int) -> yaml.Event:
+    def fill_list(self, node: Node, key: str | None, depth: int) -> Any:
         for event in self.events:
             if type(event) is yaml.SequenceEndEvent:
                 return event
             node.items.append(self.node(event, key, depth + 1))
         raise AssertionError("the parser ends every list")
 
-    def fill_map(self, node: Node, outer: str | None, depth: int) -> yaml.Event:
+    def fill_map(self, node: Node, outer: str | None, depth: int) -> Any:
         for event in self.events:
             if type(event) is yaml.MappingEndEvent:
                 return event
@@ -209,12 +209,12 @@ class _Tree:
         if not _BLOCK_SCALAR.match(written):
             node.end = node.start + len(written.rstrip())
 
-    def alias(self, event: yaml.Event, key: str | None) -> None:
+    def alias(self, event: Any, key: str | None) -> None:
         mark = "*" if type(event) is yaml.AliasEvent else "&"
         says = f"`{mark}{event.anchor}` is a YAML {'alias' if mark == '*' else 'anchor'}, which is not allowed"
         self.refuse(event, key, says, "plain text", f"If the value really begins with {mark}, put it in quotes.")
 
-    def refuse(self, event: yaml.Event, key: str | None, says: str, expected: str, hint: str | None = None) -> None:
+    def refuse(self, event: Any, key: str | None, says: str, expected: str, hint: str | None = None) -> None:
         raise fault(self.file, event.start_mark.line + 2, key, says, expected, hint)
 
 
@@ -260,5 +260,5 @@ def _in_plain_words(error: yaml.MarkedYAMLError, front: str, file: str) -> Inval
     elif named and ("cannot start any token" in problem or "scanning an a" in (error.context or "")):
         value = written[named.end() :].strip()
         says, expected = f"a value that begins with {value[:1]} must be in quotes", "text in quotes"
-        hint = f'Write {key}: "{value}"' if not set(value) & set("\"\\#") else _QUOTE
+        hint = f'Write {key}: "{value}"' if not set(value) & set('"\\#') else _QUOTE
     return fault(file, line + 2, key, f"{says} (column {column + 1})", expected, hint)

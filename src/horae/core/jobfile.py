@@ -18,38 +18,50 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from horae import limits
-from horae.core import fieldforms, frontmatter, jobedit
+from horae.core import fieldforms, frontmatter
 from horae.core.fieldforms import ORDER, written
 from horae.core.frontmatter import Node, fault
 from horae.core.jobedit import edit
 from horae.core.model import Job, Limits
+from horae.core.scalars import render
 from horae.core.slug import slug_of, unique_slug
 from horae.core.text import clean_name
 from horae.errors import Invalid
 from horae.timing.schedule import parse_schedule
 from horae.timing.zones import zone
 
-__all__ = ["cadence_digest", "compose", "definition", "digest", "edit", "from_definition", "read", "slug_of", "unique_slug"]
+__all__ = [
+    "cadence_digest", "compose", "definition", "digest", "edit", "from_definition", "read", "slug_of", "unique_slug",
+]  # fmt: skip
 
-ANCHOR = datetime(2024, 1, 1, tzinfo=UTC)  # whether a schedule is valid does not depend on it, and there is no clock here
+ANCHOR = datetime(2024, 1, 1, tzinfo=UTC)  # a schedule is valid with any anchor, and there is no clock here
 
-_FIELDS = {f.name: f.default for f in fields(Job)}
-_LIMIT_FIELDS = frozenset(f.name for f in fields(Limits))
+_DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(Job)} | {"id": "", "limits": Limits()}
+_LIMIT_FIELDS = tuple(sorted(f.name for f in fields(Limits)))
 _ALWAYS = ("id", "slug", "name", "schedule", "timezone")
-_TUPLES = ("command", "deliver", "skills", "env")
+_LISTS = ("command", "deliver", "skills", "env")
+_TYPES: dict[str, tuple[type, ...]] = {  # what the fields are in JSON
+    **dict.fromkeys((*_ALWAYS, "prompt", "script", "model"), (str,)),
+    **dict.fromkeys(("agent", "enabled"), (bool,)),
+    **dict.fromkeys(_LISTS, (list,)),
+    "repeat": (int,),
+    "limits": (dict,),
+}
 
 
 def read(text: str, *, file: str, slug: str, default_timezone: str = "UTC", anchor: datetime = ANCHOR) -> Job:
-    """The job that a file defines. `file` is how errors name it. Raises Invalid, with `details` file, line, key, expected.
+    """The job that a file defines. Raises Invalid, with `details` file, line, key and expected.
 
-    Without `id` the job's id is empty; without `timezone` it gets `default_timezone`; without `name`, the slug.
+    `file` is how errors name it. Without `id` the job's id is empty; without `timezone` it gets `default_timezone`;
+    without `name`, the slug.
     """
     parts = frontmatter.split(text, file)
     root = frontmatter.parse(parts.front, file)
     entries = root.entries
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     for key, node in entries.items():
         form = fieldforms.FORMS.get(key)
         if form is None:
@@ -60,13 +72,13 @@ def read(text: str, *, file: str, slug: str, default_timezone: str = "UTC", anch
     values.setdefault("timezone", default_timezone)
     _check_cadence(file, entries, values, anchor)
     prompt = plain_prompt(parts.body, file, parts.opening + parts.front + parts.closing)
-    job = Job(slug=slug, prompt=prompt, **values)  # pyright: ignore[reportArgumentType]
+    job = Job(slug=slug, prompt=prompt, **values)
     _check_work(file, entries, job)
     return job
 
 
 def plain_prompt(body: str, file: str, before: str = "") -> str:
-    """A body as a prompt: line ends are \\n, blank lines around it are gone."""
+    """A body as a prompt: one kind of line end, and no blank lines around it."""
     if not body.isascii():
         strange = re.search("[\ud800-\udfff]", body)
         if strange is not None:
@@ -81,21 +93,20 @@ def plain_prompt(body: str, file: str, before: str = "") -> str:
     return "\n".join(lines[first:last])
 
 
-def _check_cadence(file: str, entries: Mapping[str, Node], values: dict[str, object], anchor: datetime) -> None:
-    """The zone and the schedule together make sense. Their own messages are kept, file and line are added."""
+def _check_cadence(file: str, entries: Mapping[str, Node], values: Mapping[str, object], anchor: datetime) -> None:
+    """The zone and the schedule together make sense. Their own messages are kept; file, line and key are added."""
     if "schedule" not in values:
         says, hint = "`schedule` is missing", "Add a line such as `schedule: weekdays at 18:30`."
         raise fault(file, None, "schedule", says, "a schedule", hint)
-    for key, check in (
-        ("timezone", lambda: zone(str(values["timezone"]))),
-        ("schedule", lambda: parse_schedule(str(values["schedule"]), str(values["timezone"]), anchor=anchor)),
-    ):
-        try:
-            check()
-        except Invalid as error:
-            line = entries[key].line if key in entries else None
-            expected = str(error.details.get("expected", f"a {key} that Horae knows"))
-            raise fault(file, line, key, f"`{key}`: {error.message}", expected, error.hint) from error
+    key, timezone = "timezone", str(values["timezone"])
+    try:
+        zone(timezone)
+        key = "schedule"
+        parse_schedule(str(values["schedule"]), timezone, anchor=anchor)
+    except Invalid as error:
+        line = entries[key].line if key in entries else None
+        expected = str(error.details.get("expected") or f"a {key} that Horae knows")
+        raise fault(file, line, key, f"`{key}`: {error.message}", expected, error.hint) from error
 
 
 def _check_work(file: str, entries: Mapping[str, Node], job: Job) -> None:
@@ -117,52 +128,57 @@ def _check_work(file: str, entries: Mapping[str, Node], job: Job) -> None:
 
 def compose(job: Job) -> str:
     """The file of a new job, in the canonical order, defaults left out. Raises Invalid when no file could say this."""
-    lines = []
+    file = f"{job.slug}.md"
+    lines: list[str] = []
     for key in ORDER:
         value = getattr(job, key)
-        if key in ("name", "schedule", "timezone") or value != _default(key):
-            lines.append(f"{key}: {jobedit.render(written(key, value))}\n")
-    prompt = plain_prompt(job.prompt, job.slug)
+        if key in {"name", "schedule", "timezone"} or value != _DEFAULTS[key]:
+            lines.append(f"{key}: {render(written(key, value))}\n")
+    prompt = plain_prompt(job.prompt, file)
     text = "---\n" + "".join(lines) + "---\n" + (f"{prompt}\n" if prompt else "")
-    again = read(text, file=f"{job.slug}.md", slug=job.slug)
-    if again != replace(job, prompt=prompt):
-        key = next(name for name in _FIELDS if getattr(again, name) != getattr(job, name) and name != "prompt")
-        raise fault(f"{job.slug}.md", None, key, f"`{key}` cannot be written as {getattr(job, key)!r}", "a plain value")
+    again, asked = read(text, file=file, slug=job.slug), replace(job, prompt=prompt)
+    if again != asked:
+        key = next(name for name in _DEFAULTS if getattr(again, name) != getattr(asked, name))
+        raise fault(file, None, key, f"`{key}` cannot be written as {getattr(job, key)!r}", "a plain value")
     return text
-
-
-def _default(key: str) -> object:
-    return "" if key == "id" else Limits() if key == "limits" else _FIELDS[key]
 
 
 def definition(job: Job) -> dict[str, object]:
     """The job as JSON values. Defaults are left out, so that a field that a later version adds changes no digest."""
     values: dict[str, object] = {}
-    for key in _FIELDS:
+    value: Any
+    for key, default in _DEFAULTS.items():
         value = getattr(job, key)
-        if key in _ALWAYS:
-            values[key] = value
-        elif value == _default(key):
+        if value == default and key not in _ALWAYS:
             continue
-        elif isinstance(value, Limits):
-            values[key] = {name: amount for name in sorted(_LIMIT_FIELDS) if (amount := getattr(value, name)) is not None}
-        else:
-            values[key] = list(value) if key in _TUPLES else value
+        if isinstance(value, Limits):
+            given = ((name, getattr(value, name)) for name in _LIMIT_FIELDS)
+            value = {name: amount for name, amount in given if amount is not None}
+        values[key] = [*value] if key in _LISTS else value
     return values
 
 
-def from_definition(values: Mapping[str, object]) -> Job:
+def from_definition(values: Mapping[str, Any]) -> Job:
     """The job that `definition` was made of. Raises Invalid for a record that is damaged or of a later version."""
-    given = dict(values)
-    strange = sorted(given.keys() - _FIELDS.keys()) + sorted(set(_ALWAYS) - given.keys())
-    allowance = given.pop("limits", {})
-    if strange or not isinstance(allowance, Mapping) or not allowance.keys() <= _LIMIT_FIELDS:
-        key = strange[0] if strange else "limits"
-        raise Invalid(f"the stored definition is damaged at `{key}`", key=key, expected="a definition")
-    for key in _TUPLES:
-        if key in given:
-            given[key] = tuple(given[key])  # pyright: ignore[reportArgumentType]
-    return Job(limits=Limits(**allowance), **given)  # pyright: ignore[reportArgumentType]
+    given: dict[str, Any] = {}
+    for key, value in values.items():
+        if type(value) not in _TYPES.get(key, ()):
+            raise _damaged(key)
+        given[key] = tuple(value) if key in _LISTS else value
+    for key in _ALWAYS:
+        if key not in given:
+            raise _damaged(key)
+    if "limits" in given:
+        try:
+            given["limits"] = Limits(**given["limits"])
+        except TypeError:
+            raise _damaged("limits") from None
+    return Job(**given)
+
+
+def _damaged(key: str) -> Invalid:
+    says = f"the stored definition of a job cannot be understood at `{key}`"
+    return Invalid(says, "It is damaged, or a later version of Horae wrote it.", key=key, expected="a definition")
 
 
 def digest(job: Job) -> str:
@@ -171,7 +187,7 @@ def digest(job: Job) -> str:
 
 
 def cadence_digest(job: Job) -> str:
-    """Sixteen hex digits of what decides when the job runs: planned slots are void when, and only when, this changes."""
+    """Sixteen hex digits of what decides when the job runs: when this changes, and only then, planned slots are void."""
     return _digest([job.schedule, job.timezone, job.repeat, job.enabled])
 
 

@@ -10,7 +10,7 @@ FALLBACK = "job"
 
 _LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ŋ": "n"})
 _DEVICES = {"con", "prn", "aux", "nul"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)}
-RESERVED = _DEVICES | {"readme", "license", "index"}  # files of other meaning that live in folders under version control
+RESERVED = _DEVICES | {"readme", "license", "index"}  # files with a meaning of their own in a folder under git
 
 
 def slug_of(name: str) -> str:

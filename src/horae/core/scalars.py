@@ -1,0 +1,51 @@
+"""Writing YAML values on one line: plain where every YAML reader would see the same text, in quotes otherwise."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import TypeAlias
+
+Written: TypeAlias = "bool | int | Decimal | str | list[str] | dict[str, Written]"
+"""What can stand behind a key."""
+
+_PLAIN = re.compile(r"[^\W_][^\\\"]*|[_/.][\w/.-]*")
+_BREAKS_BLOCK = re.compile(r": |:$| #|\s$")
+_BREAKS_FLOW = re.compile(r"[\[\]{},]|: |:$| #|\s$")
+# What another YAML reader would take for a number, a date or a truth value is quoted, though ours would not be misled.
+_TYPED = re.compile(
+    r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9_]+)(?:e[-+]?[0-9]+)?|0[xob][0-9a-f_]+"
+    r"|[-+]?[0-9]+(?::[0-9]+)+(?:\.[0-9]*)?|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[t ].*)?"
+    r"|[-+]?\.(?:inf|nan)|true|false|yes|no|on|off|y|n|null",
+    re.IGNORECASE,
+)
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def render(value: Written, *, flow: bool = False) -> str:
+    """A text, number, truth value, list or mapping on one line. `flow` says that it will stand inside brackets."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        breaks = _BREAKS_FLOW if flow else _BREAKS_BLOCK
+        plain = value.isprintable() and _PLAIN.fullmatch(value) and not breaks.search(value)
+        return value if plain and not _TYPED.fullmatch(value) else quoted(value)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {render(item, flow=True)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(render(item, flow=True) for item in value) + "]"
+    return str(value) if isinstance(value, int) else format(value, "f")
+
+
+def quoted(value: str, style: str = '"') -> str:
+    """A text in quotes: single ones if they are asked for and can hold it, double ones with escapes otherwise."""
+    if style == "'" and value.isprintable():
+        return "'" + value.replace("'", "''") + "'"
+    return '"' + "".join(c if c.isprintable() and c not in '\\"' else _escape(c) for c in value) + '"'
+
+
+def _escape(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
