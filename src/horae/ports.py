@@ -7,7 +7,7 @@ nothing but the `Tx`, because a store may run it again after a full disk or a lo
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,6 +19,7 @@ from horae.core.preflight import Facts
 from horae.errors import Problem
 
 T = TypeVar("T")
+Json = dict[str, Any]
 
 
 class Clock(Protocol):
@@ -98,6 +99,8 @@ class Jobs(Protocol):
 
     def get(self, job_id: str) -> dict[str, Any] | None: ...
 
+    def by_slug(self, slug: str) -> dict[str, Any] | None: ...
+
     def upsert(self, job: Job, *, signature: str, meaning: str, actor: str) -> str:
         """Take in a valid definition and plan its next slot; returns created, changed, revived or unchanged."""
         ...
@@ -159,6 +162,50 @@ class Store(Protocol):
     async def commit(self, work: Callable[[Tx], T]) -> T: ...
 
     def transact(self, work: Callable[[Tx], T]) -> T: ...
+
+
+class Reader(Protocol):
+    """Questions to the store, answered in the JSON shapes of docs/reference/cli.md, beside whatever the writer does."""
+
+    def list_jobs(self, *, all: bool, state: str | None, limit: int, cursor: str | None) -> Json: ...
+
+    def job(self, job_id: str) -> Json: ...
+
+    def find_job(self, text: str) -> Mapping[str, Any]: ...
+
+    def find_run(self, text: str) -> Mapping[str, Any]: ...
+
+    def list_runs(
+        self, *, job_id: str | None, state: str | None, limit: int, cursor: str | None, run_id: str | None = None
+    ) -> Json: ...
+
+    def output(self, run_id: str) -> Json: ...
+
+    def planned(self, job_id: str, limit: int) -> Sequence[Mapping[str, Any]]: ...
+
+    def occurrences(self, job_id: str, *, slot_at: int | None, limit: int) -> list[Json]: ...
+
+    def occurrence_by_key(self, key: str) -> Mapping[str, Any] | None: ...
+
+    def occurrence(self, row: Mapping[str, Any]) -> Json: ...
+
+    def journal_entry(self, seq: int | None) -> Mapping[str, Any] | None: ...
+
+    def was_undone(self, seq: int) -> bool: ...
+
+    def lateness_ms(self, last: int) -> list[float]: ...
+
+    def counts(self) -> dict[str, int]: ...
+
+    def next_due(self) -> str | None: ...
+
+    def agenda(self, limit: int) -> Sequence[Mapping[str, Any]]: ...
+
+    def trouble(self) -> str | None: ...
+
+    def waiting(self, limit: int) -> list[Json]: ...
+
+    def close(self) -> None: ...
 
 
 class Runner(Protocol):
@@ -226,11 +273,17 @@ class Home:
     folder: Folder
     clock: Clock
     actor: str
+    read: Callable[[], Reader]
+    """A reader of its own for each call; the caller closes it."""
     entropy: Callable[[int], bytes]
     targets: Callable[[str], str | None]
     """Why a target cannot be reached, or None."""
+    facts: Callable[[Job], Facts]
+    """What preflight must know about this machine to judge a job."""
     wake: Callable[[], None]
     """Tell the engine that something changed; does nothing where no gateway runs."""
+    gateway: bool = False
+    """Whether a gateway runs for this home: without one, nothing that is planned will fire."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,8 @@ ORDER BY r.claimed_at DESC, r.id LIMIT :limit
 """
 
 
-def open_reader(path: str) -> sqlite3.Connection | None:
-    """A connection that only reads; None when there is no database or it must be migrated first."""
+def open_reader(path: str) -> Reader | None:
+    """A reader of the store; None when there is no database or it must be migrated first."""
     if not os.path.exists(path):
         return None
     try:
@@ -56,19 +56,252 @@ def open_reader(path: str) -> sqlite3.Connection | None:
     except sqlite3.Error as error:
         hint = "check that the file can be read; if it is damaged, restore a backup: the job files are not affected"
         raise Trouble(f"{path} cannot be read ({error})", hint, file=path) from error
-    return db
+    return Reader(db)
 
 
-def list_jobs(db: sqlite3.Connection, *, all: bool, state: str | None, limit: int, cursor: str | None) -> Json:
-    """Jobs by slug, one page: the `list` shape."""
-    if state is not None:
-        where = "AND j.state = :state"
-    else:
-        where = "" if all else "AND j.state <> 'completed'"
-    args = {"cursor": cursor or "", "limit": limit + 1, "state": state}
-    rows = db.execute(LIST.format(where=where), args).fetchall()
-    more = rows[limit - 1]["slug"] if len(rows) > limit else None
-    return {"jobs": [job_json(row) for row in rows[:limit]], "cursor": more}
+class Reader:
+    """Questions to one home's store. Each answer is what was committed when it was asked."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._db.close()
+
+    def list_jobs(self, *, all: bool, state: str | None, limit: int, cursor: str | None) -> Json:
+        """Jobs by slug, one page: the `list` shape."""
+        if state is not None:
+            where = "AND j.state = :state"
+        else:
+            where = "" if all else "AND j.state <> 'completed'"
+        args = {"cursor": cursor or "", "limit": limit + 1, "state": state}
+        rows = self._db.execute(LIST.format(where=where), args).fetchall()
+        more = rows[limit - 1]["slug"] if len(rows) > limit else None
+        return {"jobs": [job_json(row) for row in rows[:limit]], "cursor": more}
+
+    def job(self, job_id: str) -> Json:
+        """One job in the shape of `list`."""
+        row = self._db.execute(LIST.format(where="AND j.id = :id"), {"cursor": "", "limit": 1, "id": job_id}).fetchone()
+        return job_json(row)
+
+    def find_job(self, text: str) -> sqlite3.Row:
+        """The job that a person means: id, slug or name, unique prefix of an id. Live jobs win over completed ones."""
+        tiers = ("id = :text", "slug = :text OR name = :text", "id LIKE :prefix")
+        args = {"text": text, "prefix": text.replace("%", "").replace("_", "") + "%"}
+        for tier in tiers:
+            rows = self._db.execute(f"SELECT * FROM job WHERE removed_at IS NULL AND ({tier}) ORDER BY slug LIMIT 20", args).fetchall()
+            alive = [row for row in rows if row["state"] != "completed"] or rows
+            if len(alive) == 1:
+                return alive[0]
+            if alive:
+                candidates = [{"id": row["id"], "name": row["name"], "slug": row["slug"], "state": row["state"]} for row in alive]
+                listed = ", ".join(f"{row['id']} ({row['slug']}, {row['state']})" for row in alive)
+                raise Ambiguous(f"{text!r} could be any of: {listed}", "use the id or the slug", candidates=candidates)
+        names = [name for row in self._db.execute("SELECT slug, name FROM job WHERE removed_at IS NULL LIMIT 2000") for name in row]
+        raise NotFound(f"no job has the id, slug or name {text!r}", "`horae list --all` shows them all", names=names)
+
+    def find_run(self, text: str) -> sqlite3.Row:
+        """A run by its id or a unique prefix of it."""
+        prefix = text.replace("%", "").replace("_", "")
+        rows = self._db.execute("SELECT * FROM run WHERE id LIKE ? ORDER BY claimed_at DESC LIMIT 10", (prefix + "%",)).fetchall()
+        exact = [row for row in rows if row["id"] == text]
+        if prefix and (len(rows) == 1 or exact):
+            return (exact or rows)[0]
+        if prefix and rows:
+            raise Ambiguous(f"several runs begin with {text!r}", "give more of the id", candidates=[row["id"] for row in rows])
+        promised = self._db.execute("SELECT 1 FROM occurrence WHERE run_id = ? AND state = 'planned'", (text,)).fetchone()
+        if promised:
+            raise NotFound(f"run {text} was ordered and has not begun", "it begins as soon as a gateway runs: `horae up`")
+        raise NotFound(f"no run has the id {text!r}", "`horae runs` lists them")
+
+    def list_runs(
+        self,
+        *,
+        job_id: str | None,
+        state: str | None,
+        limit: int,
+        cursor: str | None,
+        run_id: str | None = None,
+    ) -> Json:
+        """Runs, newest first, one page: the `runs` shape."""
+        where = ""
+        for column, value in (("r.job_id", job_id), ("r.state", state), ("r.id", run_id)):
+            if value is not None:
+                where += f" AND {column} = :{column[2:]}"
+        before = int(cursor) if cursor else 2**62
+        args = {"cursor": before, "limit": limit + 1, "job_id": job_id, "state": state, "id": run_id}
+        rows = self._db.execute(RUNS.format(where=where), args).fetchall()
+        more = str(rows[limit - 1]["claimed_at"]) if len(rows) > limit else None
+        return {"runs": [self._run(row) for row in rows[:limit]], "cursor": more}
+
+    def _run(self, row: sqlite3.Row) -> Json:
+        """One run as `runs` shows it."""
+        offset = row["offset_s"]
+        deliveries = self._db.execute(
+            "SELECT target, state, reason, evidence FROM delivery WHERE run_id = ? ORDER BY id", (row["id"],)
+        ).fetchall()
+        started, finished = row["started_at"], row["finished_at"]
+        return {
+            "id": row["id"],
+            "job_id": row["job_id"],
+            "job": row["job"],
+            "slot": local(row["slot_at"], offset),
+            "slot_utc": zulu(row["slot_at"]),
+            "due": local(row["due_at"], offset),
+            "key": row["key"],
+            "trigger": row["trigger"],
+            "attempt": row["attempt"],
+            "state": row["state"],
+            "outcome": row["outcome"],
+            "reason": row["reason"],
+            "claimed_at": local(row["claimed_at"], offset),
+            "started_at": local(started, offset),
+            "finished_at": local(finished, offset),
+            "lateness_s": None if started is None else max(0, started - row["due_at"]) / 1e6,
+            "duration_s": None if started is None or finished is None else max(0, finished - started) / 1e6,
+            "missed": row["missed"],
+            "pid": row["pid"],
+            "exit_code": row["exit_code"],
+            "signal": row["signal"],
+            "tokens": row["tokens"],
+            "cost_usd": row["cost_usd"],
+            "deliveries": [dict(delivery) for delivery in deliveries],
+        }
+
+    def output(self, run_id: str) -> Json:
+        """The result document of one run: the message, both streams, and how much was cut from them."""
+        row = self._db.execute("SELECT message, stdout, stderr, stdout_cut, stderr_cut FROM output WHERE run_id = ?", (run_id,)).fetchone()
+        if row is None:
+            return {"message": None, "stdout": None, "stderr": None, "stdout_cut_bytes": 0, "stderr_cut_bytes": 0}
+        return {
+            "message": row["message"],
+            "stdout": row["stdout"],
+            "stderr": row["stderr"],
+            "stdout_cut_bytes": row["stdout_cut"],
+            "stderr_cut_bytes": row["stderr_cut"],
+        }
+
+    def planned(self, job_id: str, limit: int) -> list[sqlite3.Row]:
+        """Open occurrences of a job by due instant: exceptions made in advance are among them."""
+        return self._db.execute(
+            "SELECT * FROM occurrence WHERE job_id = ? AND state = 'planned' ORDER BY due_at LIMIT ?", (job_id, limit)
+        ).fetchall()
+
+    def occurrences(self, job_id: str, *, slot_at: int | None, limit: int) -> list[Json]:
+        """Occurrences with the decisions about them, newest first; or the one whose slot or span covers an instant."""
+        sql = "SELECT * FROM occurrence WHERE job_id = :job"
+        if slot_at is not None:
+            sql += " AND (slot_at = :slot OR due_at = :slot OR (span_to IS NOT NULL AND slot_at <= :slot AND span_to >= :slot))"
+        rows = self._db.execute(sql + " ORDER BY slot_at DESC LIMIT :limit", {"job": job_id, "slot": slot_at, "limit": limit})
+        return [self.occurrence(row) for row in rows.fetchall()]
+
+    def occurrence_by_key(self, key: str) -> sqlite3.Row | None:
+        """One occurrence, by its key."""
+        return self._db.execute("SELECT * FROM occurrence WHERE key = ?", (key,)).fetchone()
+
+    def occurrence(self, row: sqlite3.Row) -> Json:
+        """One occurrence with every decision on record about it, oldest first."""
+        offset = row["offset_s"]
+        entries = self._db.execute("SELECT * FROM journal WHERE key = ? ORDER BY seq", (row["key"],)).fetchall()
+        return {
+            "key": row["key"],
+            "slot": local(row["slot_at"], offset),
+            "slot_utc": zulu(row["slot_at"]),
+            "due": local(row["due_at"], offset),
+            "trigger": row["trigger"],
+            "state": row["state"],
+            "outcome": row["outcome"],
+            "reason": row["reason"],
+            "exception": row["exception"],
+            "missed": row["missed"],
+            "span": None
+            if row["span_to"] is None
+            else {"from": local(row["slot_at"], offset), "to": local(row["span_to"], offset), "count": row["span_count"]},
+            "decisions": [
+                {
+                    "entry": entry["seq"],
+                    "at": local(entry["at"], offset),
+                    "actor": entry["actor"],
+                    "what": entry["what"],
+                    "detail": json.loads(entry["detail"]),
+                }
+                for entry in entries
+            ],
+        }
+
+    def journal_entry(self, seq: int | None) -> sqlite3.Row | None:
+        """One entry by number, or the newest that can be undone and has not been."""
+        if seq is not None:
+            return self._db.execute("SELECT * FROM journal WHERE seq = ?", (seq,)).fetchone()
+        return self._db.execute(
+            "SELECT * FROM journal j WHERE actor <> 'gateway' AND json_extract(detail, '$.undo') IS NOT NULL AND NOT EXISTS"
+            " (SELECT 1 FROM journal u WHERE u.what = 'undone' AND json_extract(u.detail, '$.entry') = j.seq)"
+            " ORDER BY seq DESC LIMIT 1"
+        ).fetchone()
+
+    def was_undone(self, seq: int) -> bool:
+        """Whether an entry has been taken back already."""
+        found = self._db.execute("SELECT 1 FROM journal WHERE what = 'undone' AND json_extract(detail, '$.entry') = ? LIMIT 1", (seq,))
+        return found.fetchone() is not None
+
+    def lateness_ms(self, last: int) -> list[float]:
+        """Due to started of the last scheduled runs, in milliseconds. Caught-up and moved ones count as they were due."""
+        rows = self._db.execute(
+            "SELECT r.started_at - o.due_at FROM run r JOIN occurrence o ON o.key = r.key"
+            " WHERE r.started_at IS NOT NULL AND r.attempt = 1 AND o.trigger = 'schedule' ORDER BY r.claimed_at DESC LIMIT ?",
+            (last,),
+        )
+        return [max(0, value) / 1000 for (value,) in rows]
+
+    def next_due(self) -> str | None:
+        """When the engine has to do something next, in UTC."""
+        row = self._db.execute("SELECT min(due_at) FROM occurrence WHERE state = 'planned'").fetchone()
+        return zulu(row[0])
+
+    def agenda(self, limit: int) -> list[sqlite3.Row]:
+        """Planned occurrences of active jobs, soonest first."""
+        return self._db.execute(
+            "SELECT o.*, j.slug, j.timezone FROM occurrence o JOIN job j ON j.id = o.job_id"
+            " WHERE o.state = 'planned' AND j.state = 'active' ORDER BY o.due_at LIMIT ?",
+            (limit,),
+        ).fetchall()
+
+    def trouble(self) -> str | None:
+        """What SQLite's own check finds wrong with the file, or None."""
+        (word,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
+        return None if word == "ok" else str(word)
+
+    def waiting(self, limit: int) -> list[Json]:
+        """What waits for a person: broken files, runs whose end nobody knows, deliveries that reached nobody."""
+        found: list[Json] = [
+            {"kind": "quarantined", "job": row["slug"], "what": json.loads(row["problem"])["message"]}
+            for row in self._db.execute(
+                "SELECT slug, problem FROM job WHERE problem IS NOT NULL AND removed_at IS NULL ORDER BY slug LIMIT ?", (limit,)
+            )
+        ]
+        found += [
+            {"kind": "unknown", "job": row["slug"], "run": row["id"], "what": row["reason"]}
+            for row in self._db.execute(
+                "SELECT j.slug, r.id, r.reason FROM run r JOIN job j ON j.id = r.job_id WHERE r.state = 'unknown'"
+                " ORDER BY r.claimed_at DESC LIMIT ?",
+                (limit,),
+            )
+        ]
+        found += [
+            {"kind": "delivery", "job": row["slug"], "run": row["run_id"], "what": f"{row['target']}: {row['reason']}"}
+            for row in self._db.execute(
+                "SELECT j.slug, d.run_id, d.target, d.reason FROM delivery d JOIN run r ON r.id = d.run_id"
+                " JOIN job j ON j.id = r.job_id WHERE d.state IN ('failed', 'unknown') ORDER BY d.id DESC LIMIT ?",
+                (limit,),
+            )
+        ]
+        return found[:limit]
+
+    def counts(self) -> dict[str, int]:
+        """How many jobs are in each state."""
+        rows = self._db.execute("SELECT state, count(*) FROM job WHERE removed_at IS NULL GROUP BY state")
+        return {state: number for state, number in rows}
 
 
 def job_json(row: sqlite3.Row) -> Json:
@@ -98,190 +331,3 @@ def _paused(row: sqlite3.Row) -> Json | None:
     if row["paused_at"] is not None:
         return {"by": row["paused_by"], "since": zulu(row["paused_at"]), "reason": row["paused_reason"]}
     return None if row["enabled"] else {"by": "its file", "since": None, "reason": "enabled: false"}
-
-
-def find_job(db: sqlite3.Connection, text: str) -> sqlite3.Row:
-    """The job that a person means: id, slug or name, unique prefix of an id. Live jobs win over completed ones."""
-    tiers = ("id = :text", "slug = :text OR name = :text", "id LIKE :prefix")
-    args = {"text": text, "prefix": text.replace("%", "").replace("_", "") + "%"}
-    for tier in tiers:
-        rows = db.execute(f"SELECT * FROM job WHERE removed_at IS NULL AND ({tier}) ORDER BY slug LIMIT 20", args).fetchall()
-        alive = [row for row in rows if row["state"] != "completed"] or rows
-        if len(alive) == 1:
-            return alive[0]
-        if alive:
-            candidates = [{"id": row["id"], "name": row["name"], "slug": row["slug"], "state": row["state"]} for row in alive]
-            listed = ", ".join(f"{row['id']} ({row['slug']}, {row['state']})" for row in alive)
-            raise Ambiguous(f"{text!r} could be any of: {listed}", "use the id or the slug", candidates=candidates)
-    names = [name for row in db.execute("SELECT slug, name FROM job WHERE removed_at IS NULL LIMIT 2000") for name in row]
-    raise NotFound(f"no job has the id, slug or name {text!r}", "`horae list --all` shows them all", names=names)
-
-
-def find_run(db: sqlite3.Connection, text: str) -> sqlite3.Row:
-    """A run by its id or a unique prefix of it."""
-    prefix = text.replace("%", "").replace("_", "")
-    rows = db.execute("SELECT * FROM run WHERE id LIKE ? ORDER BY claimed_at DESC LIMIT 10", (prefix + "%",)).fetchall()
-    exact = [row for row in rows if row["id"] == text]
-    if prefix and (len(rows) == 1 or exact):
-        return (exact or rows)[0]
-    if prefix and rows:
-        raise Ambiguous(f"several runs begin with {text!r}", "give more of the id", candidates=[row["id"] for row in rows])
-    promised = db.execute("SELECT 1 FROM occurrence WHERE run_id = ? AND state = 'planned'", (text,)).fetchone()
-    if promised:
-        raise NotFound(f"run {text} was ordered and has not begun", "it begins as soon as a gateway runs: `horae up`")
-    raise NotFound(f"no run has the id {text!r}", "`horae runs` lists them")
-
-
-def list_runs(
-    db: sqlite3.Connection,
-    *,
-    job_id: str | None,
-    state: str | None,
-    limit: int,
-    cursor: str | None,
-    run_id: str | None = None,
-) -> Json:
-    """Runs, newest first, one page: the `runs` shape."""
-    where = ""
-    for column, value in (("r.job_id", job_id), ("r.state", state), ("r.id", run_id)):
-        if value is not None:
-            where += f" AND {column} = :{column[2:]}"
-    before = int(cursor) if cursor else 2**62
-    args = {"cursor": before, "limit": limit + 1, "job_id": job_id, "state": state, "id": run_id}
-    rows = db.execute(RUNS.format(where=where), args).fetchall()
-    more = str(rows[limit - 1]["claimed_at"]) if len(rows) > limit else None
-    return {"runs": [run_json(db, row) for row in rows[:limit]], "cursor": more}
-
-
-def run_json(db: sqlite3.Connection, row: sqlite3.Row) -> Json:
-    """One run as `runs` shows it."""
-    offset = row["offset_s"]
-    deliveries = db.execute(
-        "SELECT target, state, reason, evidence FROM delivery WHERE run_id = ? ORDER BY id", (row["id"],)
-    ).fetchall()
-    started, finished = row["started_at"], row["finished_at"]
-    return {
-        "id": row["id"],
-        "job_id": row["job_id"],
-        "job": row["job"],
-        "slot": local(row["slot_at"], offset),
-        "slot_utc": zulu(row["slot_at"]),
-        "due": local(row["due_at"], offset),
-        "key": row["key"],
-        "trigger": row["trigger"],
-        "attempt": row["attempt"],
-        "state": row["state"],
-        "outcome": row["outcome"],
-        "reason": row["reason"],
-        "claimed_at": local(row["claimed_at"], offset),
-        "started_at": local(started, offset),
-        "finished_at": local(finished, offset),
-        "lateness_s": None if started is None else max(0, started - row["due_at"]) / 1e6,
-        "duration_s": None if started is None or finished is None else max(0, finished - started) / 1e6,
-        "missed": row["missed"],
-        "pid": row["pid"],
-        "exit_code": row["exit_code"],
-        "signal": row["signal"],
-        "tokens": row["tokens"],
-        "cost_usd": row["cost_usd"],
-        "deliveries": [dict(delivery) for delivery in deliveries],
-    }
-
-
-def output(db: sqlite3.Connection, run_id: str) -> Json:
-    """The result document of one run: the message, both streams, and how much was cut from them."""
-    row = db.execute("SELECT message, stdout, stderr, stdout_cut, stderr_cut FROM output WHERE run_id = ?", (run_id,)).fetchone()
-    if row is None:
-        return {"message": None, "stdout": None, "stderr": None, "stdout_cut_bytes": 0, "stderr_cut_bytes": 0}
-    return {
-        "message": row["message"],
-        "stdout": row["stdout"],
-        "stderr": row["stderr"],
-        "stdout_cut_bytes": row["stdout_cut"],
-        "stderr_cut_bytes": row["stderr_cut"],
-    }
-
-
-def planned(db: sqlite3.Connection, job_id: str, limit: int) -> list[sqlite3.Row]:
-    """Open occurrences of a job by due instant: exceptions made in advance are among them."""
-    return db.execute(
-        "SELECT * FROM occurrence WHERE job_id = ? AND state = 'planned' ORDER BY due_at LIMIT ?", (job_id, limit)
-    ).fetchall()
-
-
-def occurrences(db: sqlite3.Connection, job_id: str, *, slot_at: int | None, limit: int) -> list[Json]:
-    """Occurrences with the decisions about them, newest first; or the one whose slot or span covers an instant."""
-    sql = "SELECT * FROM occurrence WHERE job_id = :job"
-    if slot_at is not None:
-        sql += " AND (slot_at = :slot OR due_at = :slot OR (span_to IS NOT NULL AND slot_at <= :slot AND span_to >= :slot))"
-    rows = db.execute(sql + " ORDER BY slot_at DESC LIMIT :limit", {"job": job_id, "slot": slot_at, "limit": limit})
-    return [occurrence_json(db, row) for row in rows.fetchall()]
-
-
-def occurrence_by_key(db: sqlite3.Connection, key: str) -> sqlite3.Row | None:
-    """One occurrence, by its key."""
-    return db.execute("SELECT * FROM occurrence WHERE key = ?", (key,)).fetchone()
-
-
-def occurrence_json(db: sqlite3.Connection, row: sqlite3.Row) -> Json:
-    """One occurrence with every decision on record about it, oldest first."""
-    offset = row["offset_s"]
-    entries = db.execute("SELECT * FROM journal WHERE key = ? ORDER BY seq", (row["key"],)).fetchall()
-    return {
-        "key": row["key"],
-        "slot": local(row["slot_at"], offset),
-        "slot_utc": zulu(row["slot_at"]),
-        "due": local(row["due_at"], offset),
-        "trigger": row["trigger"],
-        "state": row["state"],
-        "outcome": row["outcome"],
-        "reason": row["reason"],
-        "exception": row["exception"],
-        "missed": row["missed"],
-        "span": None
-        if row["span_to"] is None
-        else {"from": local(row["slot_at"], offset), "to": local(row["span_to"], offset), "count": row["span_count"]},
-        "decisions": [
-            {
-                "entry": entry["seq"],
-                "at": local(entry["at"], offset),
-                "actor": entry["actor"],
-                "what": entry["what"],
-                "detail": json.loads(entry["detail"]),
-            }
-            for entry in entries
-        ],
-    }
-
-
-def journal_entry(db: sqlite3.Connection, seq: int | None) -> sqlite3.Row | None:
-    """One entry by number, or the newest that can be undone and has not been."""
-    if seq is not None:
-        return db.execute("SELECT * FROM journal WHERE seq = ?", (seq,)).fetchone()
-    return db.execute(
-        "SELECT * FROM journal j WHERE actor <> 'gateway' AND json_extract(detail, '$.undo') IS NOT NULL AND NOT EXISTS"
-        " (SELECT 1 FROM journal u WHERE u.what = 'undone' AND json_extract(u.detail, '$.entry') = j.seq)"
-        " ORDER BY seq DESC LIMIT 1"
-    ).fetchone()
-
-
-def was_undone(db: sqlite3.Connection, seq: int) -> bool:
-    """Whether an entry has been taken back already."""
-    found = db.execute("SELECT 1 FROM journal WHERE what = 'undone' AND json_extract(detail, '$.entry') = ? LIMIT 1", (seq,))
-    return found.fetchone() is not None
-
-
-def lateness_ms(db: sqlite3.Connection, last: int) -> list[float]:
-    """Due to started of the last scheduled runs, in milliseconds. Caught-up and moved ones count as they were due."""
-    rows = db.execute(
-        "SELECT r.started_at - o.due_at FROM run r JOIN occurrence o ON o.key = r.key"
-        " WHERE r.started_at IS NOT NULL AND r.attempt = 1 AND o.trigger = 'schedule' ORDER BY r.claimed_at DESC LIMIT ?",
-        (last,),
-    )
-    return [max(0, value) / 1000 for (value,) in rows]
-
-
-def counts(db: sqlite3.Connection) -> dict[str, int]:
-    """How many jobs are in each state."""
-    rows = db.execute("SELECT state, count(*) FROM job WHERE removed_at IS NULL GROUP BY state")
-    return {state: number for state, number in rows}

@@ -53,6 +53,7 @@ CREATE TABLE job (
          ELSE 'active' END) VIRTUAL
 ) STRICT;
 CREATE UNIQUE INDEX job_slug ON job (slug) WHERE removed_at IS NULL;
+CREATE INDEX job_problem ON job (slug) WHERE problem IS NOT NULL;
 CREATE INDEX job_name ON job (name) WHERE removed_at IS NULL;
 
 CREATE TABLE occurrence (
@@ -109,6 +110,7 @@ CREATE TABLE run (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX run_job ON run (job_id, claimed_at);
 CREATE INDEX run_recent ON run (claimed_at);
+CREATE INDEX run_unknown ON run (claimed_at) WHERE state = 'unknown';
 CREATE INDEX run_live ON run (gateway_id) WHERE state IN ('claimed', 'running');
 
 CREATE TRIGGER run_terminal BEFORE UPDATE OF state ON run
@@ -139,6 +141,7 @@ CREATE TABLE delivery (
   changed_at INTEGER NOT NULL,
   UNIQUE (run_id, target)
 ) STRICT;
+CREATE INDEX delivery_lost ON delivery (id) WHERE state IN ('failed', 'unknown');
 CREATE INDEX delivery_open ON delivery (run_id) WHERE state IN ('pending', 'sending');
 
 CREATE TRIGGER delivery_terminal BEFORE UPDATE OF state ON delivery

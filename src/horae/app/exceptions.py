@@ -1,0 +1,92 @@
+"""What people decide about single slots: skip one, move one. Exact, in advance, and taken back until the slot comes due."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from horae.app.jobs import Found, find, summary
+from horae.app.upcoming import instant, slot_json, slots_of
+from horae.errors import Invalid, NotFound, Refused
+from horae.ports import Home
+from horae.timing.schedule import parse_schedule
+
+Json = dict[str, Any]
+KEY = re.compile(r"[0-9a-f]{32}")
+
+
+def skip_slot(home: Home, *, job: str, slot: str = "next") -> Json:
+    """One slot will not run. It stays on record as skipped."""
+    found = _live(home, job)
+    at = slot_of(home, found.row, slot)
+    entry = home.store.transact(lambda tx: tx.jobs.set_exception(found.row["id"], at, "skip", due=None, actor=home.actor))
+    return _answer(home, found, at, None, entry, "will skip")
+
+
+def move_slot(home: Home, *, job: str, slot: str, to: str) -> Json:
+    """One slot will run at another time. Its key stays the same."""
+    found = _live(home, job)
+    at = slot_of(home, found.row, slot)
+    due = moment(to, found.row["timezone"], home.clock.now())
+    if due <= home.clock.now():
+        raise Invalid(f"{to!r} is in the past", "give an instant that is still to come, for example `in 2h`")
+    entry = home.store.transact(lambda tx: tx.jobs.set_exception(found.row["id"], at, "move", due=due, actor=home.actor))
+    return _answer(home, found, at, due, entry, "will move")
+
+
+def moment(text: str, timezone: str, now: datetime) -> datetime:
+    """One instant as people write it: ISO, `in 2h`, `tomorrow at 9am`. Naive times are in the job's zone."""
+    schedule = parse_schedule(text, timezone, anchor=now)
+    if schedule.kind != "once":
+        raise Invalid(f"{text!r} is not one instant but a schedule", "for example 2026-12-24T18:00, `in 2h` or `tomorrow at 9am`")
+    return schedule.set.dates[0]
+
+
+def slot_of(home: Home, row: Mapping[str, Any], text: str) -> datetime:
+    """The slot that a person means by an instant, `next`, or an occurrence key. It must be one of the job's slots."""
+    now = home.clock.now()
+    reader = home.read()
+    try:
+        if text == "next":
+            open_ones = [item for item in reader.planned(row["id"], 200) if item["trigger"] == "schedule"]
+            for item in open_ones:
+                if item["exception"] != "skip":
+                    return instant(item["slot_at"])
+            raise NotFound(f"{row['slug']} has no next slot", "`horae show` says why")
+        if KEY.fullmatch(text):
+            item = reader.occurrence_by_key(text)
+            if item is None or item["job_id"] != row["id"]:
+                raise NotFound(f"{row['slug']} has no planned occurrence with the key {text}", "`horae next` lists slots and keys")
+            return instant(item["slot_at"])
+        at = moment(text, row["timezone"], now)
+        known = [instant(item["slot_at"]) for item in reader.planned(row["id"], 1000) if item["trigger"] == "schedule"]
+    finally:
+        reader.close()
+    slots = slots_of(row)
+    if at in known or slots.contains(at):
+        return at
+    near = [slots.last_until(at), slots.next_after(at)]
+    listed = " or ".join(slot_json(slot, row["timezone"], None, None)["slot"] for slot in near if slot is not None)
+    raise NotFound(f"{row['slug']} has no slot at {text}", f"the nearest are {listed}" if listed else None)
+
+
+def _live(home: Home, job: str) -> Found:
+    found = find(home, job)
+    if found.row["state"] == "completed":
+        raise Refused(
+            f"{found.row['slug']} is completed ({found.row['completed_reason']}) and has no slots ahead",
+            f"`horae edit {found.row['slug']} --schedule …` gives it a new schedule and revives it",
+        )
+    if found.job is None:
+        raise Refused(f"{found.row['slug']} has never been valid", "mend its file first; `horae doctor` says what is wrong")
+    return found
+
+
+def _answer(home: Home, found: Found, at: datetime, due: datetime | None, entry: int, verb: str) -> Json:
+    home.wake()
+    zone = found.row["timezone"]
+    shown = slot_json(at, zone, None, None, due)
+    did = f"{found.row['slug']} {verb} {shown['slot']}" + (f" to {shown['due']}" if due else "")
+    return {**summary(home, found.row["id"]), "slot": shown["slot"], "did": did, "undo": f"horae undo {entry}", "entry": entry}

@@ -1,0 +1,225 @@
+"""Make, change, pause, resume and remove jobs. The file is written first and is the truth; the store follows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from horae.app.reload import absorb, plan_of
+from horae.app.upcoming import upcoming
+from horae.core.jobfile import compose, definition, edit, from_definition, read, slug_of, unique_slug
+from horae.core.model import Job
+from horae.core.preflight import preflight
+from horae.errors import Invalid, NotFound, Problem, Refused
+from horae.ports import Home
+from horae.timing.schedule import Schedule, parse_schedule
+
+Json = dict[str, Any]
+NO_GATEWAY = "no gateway is running for this home: nothing fires until `horae up`"
+FIRST_SLOTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A job that a person named: its row, and its last good definition."""
+
+    row: Mapping[str, Any]
+    job: Job | None
+
+
+def find(home: Home, name: str) -> Found:
+    """The job that a person means. Raises NotFound or Ambiguous."""
+    reader = home.read()
+    try:
+        row = dict(reader.find_job(name))
+    finally:
+        reader.close()
+    return Found(row, _definition(row))
+
+
+def add_job(home: Home, *, schedule: str, fields: Mapping[str, Any], paused: bool = False) -> Json:
+    """Make a job. `fields` are keys of a job file, in the forms that the file takes."""
+    now = home.clock.now()
+    timezone = str(fields.get("timezone") or home.settings.timezone)
+    parsed = parse_schedule(schedule, timezone, anchor=now)
+    name = str(fields.get("name") or fields.get("script") or _first(fields.get("command")) or "job")
+    taken = {slug for slug, _ in home.folder.scan()}
+    slug = unique_slug(slug_of(name), taken)
+    given = {key: value for key, value in fields.items() if value is not None and key not in {"name", "timezone"}}
+    blank = Job(id=home.entropy(6).hex(), slug=slug, name=name, schedule=parsed.written, timezone=timezone)
+    text = edit(compose(replace(blank, prompt="-")), {"prompt": "", **given})
+    job = read(text, file=f"jobs/{slug}.md", slug=slug, default_timezone=timezone)
+    plan_of(job, None, now)
+    _refuse_unready(home, job)
+    home.folder.write(slug, text, expect=None)
+    return _written(home, slug, parsed, before=None, after=text, paused=paused, did=f"added {name}")
+
+
+def edit_job(home: Home, *, job: str, changes: Mapping[str, Any]) -> Json:
+    """Change keys of a job's file, leaving the rest of it alone. None removes a key."""
+    found = find(home, job)
+    slug = found.row["slug"]
+    before = home.folder.read(slug)
+    wanted = dict(changes)
+    if not wanted:
+        raise Invalid("nothing to change", "name an option, for example --schedule, or use --editor")
+    if wanted.get("schedule"):
+        zone = str(wanted.get("timezone") or found.row["timezone"] or home.settings.timezone)
+        wanted["schedule"] = parse_schedule(str(wanted["schedule"]), zone, anchor=home.clock.now()).written
+    return replace_text(home, slug=slug, before=before, after=edit(before, wanted))
+
+
+def replace_text(home: Home, *, slug: str, before: str, after: str) -> Json:
+    """Put a new text in place of a job file, if it is valid and nobody changed the file meanwhile."""
+    job = read(after, file=f"jobs/{slug}.md", slug=slug, default_timezone=home.settings.timezone)
+    row = home.store.transact(lambda tx: tx.jobs.get(job.id))
+    schedule = plan_of(job, row, home.clock.now())
+    old = _definition(row) if row else None
+    if old is None or any(getattr(old, key) != getattr(job, key) for key in ("script", "command", "deliver", "agent")):
+        _refuse_unready(home, job)
+    home.folder.write(slug, after, expect=before)
+    answer = _written(home, slug, schedule, before=before, after=after, paused=False, did=f"changed {job.name}")
+    if row and row["completed_at"] is not None:
+        still = home.store.transact(lambda tx: tx.jobs.get(job.id))
+        revived = still is not None and still["completed_at"] is None
+        note = "revived: its schedule starts afresh" if revived else "it stays completed; only a new schedule revives it"
+        answer["warnings"].append(note)
+    return answer
+
+
+def pause_jobs(home: Home, *, job: str | None, reason: str | None) -> Json:
+    """Stop one job's slots, or all jobs'; the files are not touched."""
+    rows = [find(home, job).row] if job is not None else _rows(home, "active")
+    if job is not None and rows[0]["state"] == "completed":
+        raise _completed(rows[0], "paused")
+    done = []
+    for row in rows:
+        entry = home.store.transact(lambda tx, i=row["id"]: tx.jobs.pause(i, actor=home.actor, reason=reason))
+        done.append({"id": row["id"], "slug": row["slug"], "changed": entry is not None, "entry": entry})
+    home.wake()
+    return _switched(done, "paused", "was paused already", "horae resume")
+
+
+def resume_jobs(home: Home, *, job: str | None) -> Json:
+    """Let slots run again, from the next one on."""
+    rows = [find(home, job).row] if job is not None else _rows(home, "paused")
+    if job is not None and rows[0]["state"] == "completed":
+        raise _completed(rows[0], "resumed")
+    if job is not None and not rows[0]["enabled"] and rows[0]["paused_at"] is None:
+        raise Refused(f"{rows[0]['slug']} is off because its file says `enabled: false`", f"horae edit {rows[0]['slug']} --enable")
+    done = []
+    for row in rows:
+        entry = home.store.transact(lambda tx, i=row["id"]: tx.jobs.resume(i, actor=home.actor))
+        done.append({"id": row["id"], "slug": row["slug"], "changed": entry is not None, "entry": entry})
+    home.wake()
+    return _switched(done, "resumed", "was not paused", "horae pause")
+
+
+def remove_job(home: Home, *, job: str) -> Json:
+    """Delete a job's file. Its history stays; `undo` brings the file back as it was."""
+    row = find(home, job).row
+    slug = row["slug"]
+    try:
+        text = home.folder.read(slug)
+        home.folder.remove(slug, expect=text)
+    except NotFound:
+        text = None
+    undo = {"verb": "text", "slug": slug, "before": text, "after": None} if text is not None else None
+    entry = home.store.transact(lambda tx: tx.jobs.remove(row["id"], actor=home.actor, reason="removed by a person", undo=undo))
+    home.wake()
+    return {
+        "job": {"id": row["id"], "slug": slug, "name": row["name"]},
+        "did": f"removed {row['name']} (jobs/{slug}.md); its runs stay on record",
+        "undo": f"horae undo {entry}" if undo else None,
+        "entry": entry,
+    }
+
+
+def ready(home: Home, job: Job) -> tuple[str, ...]:
+    """Why a job could not run now; empty when it could."""
+    return preflight(job, home.facts(job), home.targets)
+
+
+def summary(home: Home, job_id: str) -> Json:
+    """The definition and the next slots of one job, for the answer to whatever changed it."""
+    reader = home.read()
+    try:
+        row = reader.find_job(job_id)
+        slots = upcoming(row, reader.planned(job_id, 50), home.clock.now(), FIRST_SLOTS)
+    finally:
+        reader.close()
+    job = _definition(row)
+    shown = {"id": row["id"], "slug": row["slug"], "state": row["state"], **(definition(job) if job else {})}
+    return {"job": shown, "meaning": row["meaning"], "slots": slots}
+
+
+def _written(
+    home: Home, slug: str, schedule: Schedule, *, before: str | None, after: str, paused: bool, did: str
+) -> Json:
+    """Take in a file that was just written; put the old one back if that cannot be done."""
+    try:
+        job, _ = absorb(home, slug, home.actor)
+    except Problem:
+        if before is None:
+            home.folder.remove(slug, expect=after)
+        else:
+            home.folder.write(slug, before, expect=after)
+        raise
+    undo = {"verb": "text", "slug": slug, "before": before, "after": home.folder.read(slug)}
+    what = "added" if before is None else "edited"
+    entry = home.store.transact(lambda tx: tx.journal.append(what, actor=home.actor, job_id=job.id, undo=undo))
+    if paused:
+        home.store.transact(lambda tx: tx.jobs.pause(job.id, actor=home.actor, reason="made paused"))
+    warnings = [*schedule.warnings, *ready(home, job)]
+    if not home.gateway:
+        warnings.append(NO_GATEWAY)
+    file = {"file": f"jobs/{slug}.md", "did": did, "undo": f"horae undo {entry}", "entry": entry}
+    return {**summary(home, job.id), "warnings": warnings, **file}
+
+
+def _refuse_unready(home: Home, job: Job) -> None:
+    reasons = ready(home, job)
+    if reasons:
+        raise Refused("; ".join(reasons), "put that right and try again; nothing was written", reasons=list(reasons))
+
+
+def _rows(home: Home, state: str) -> list[Json]:
+    reader = home.read()
+    try:
+        rows: list[Json] = []
+        cursor: str | None = None
+        while True:
+            page = reader.list_jobs(all=False, state=state, limit=1000, cursor=cursor)
+            rows += page["jobs"]
+            cursor = page["cursor"]
+            if cursor is None:
+                return rows
+    finally:
+        reader.close()
+
+
+def _switched(done: list[Json], word: str, already: str, back: str) -> Json:
+    changed = [item["slug"] for item in done if item["changed"]]
+    if len(done) == 1:
+        slug = done[0]["slug"]
+        did, undo = (f"{slug} {already}", None) if not changed else (f"{word} {slug}", f"{back} {slug}")
+    else:
+        did, undo = f"{word} {len(changed)} jobs", f"{back} --all" if changed else None
+    return {"jobs": done, "did": did, "undo": undo}
+
+
+def _completed(row: Mapping[str, Any], verb: str) -> Refused:
+    return Refused(
+        f"{row['slug']} is completed ({row['completed_reason']}), so it cannot be {verb}",
+        f"`horae edit {row['slug']} --schedule …` gives it a new schedule and revives it",
+    )
+
+
+def _definition(row: Mapping[str, Any]) -> Job | None:
+    return from_definition(json.loads(row["definition"])) if row["definition"] else None
+
+
+def _first(value: object) -> str | None:
+    return str(value[0]) if isinstance(value, (list, tuple)) and value else None

@@ -1,0 +1,200 @@
+"""Take in job files: from an editor, from a tool, from a fresh clone. The files are the truth; this makes the store agree.
+
+One bad file harms only itself: its job is quarantined with the reason and the others go on. A file without an `id` is
+given one, in place. A file that vanished removes its job only when the folder could be read and few vanished at once;
+otherwise all of them are held until a person decides, because an unmounted disk looks just like that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from horae.core.jobfile import cadence_digest, edit, read
+from horae.core.model import Job
+from horae.errors import Invalid, NotFound, Problem
+from horae.limits import ONE_SHOT_GRACE_S, VANISHED_MIN, VANISHED_SHARE
+from horae.ports import Home, Tx
+from horae.timing.schedule import Schedule, parse_schedule
+
+BATCH = 500  # files taken in per transaction
+FILE_ACTOR = "jobs folder"
+HELD = "gone"  # the signature of a file that vanished and whose job waits for a person
+
+
+@dataclass(slots=True)
+class Report:
+    """What became of the files that were looked at: slugs by what happened to them."""
+
+    created: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    broken: dict[str, str] = field(default_factory=dict)
+    removed: list[str] = field(default_factory=list)
+    held: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One file as it was read: a job, or what is wrong with it."""
+
+    slug: str
+    signature: str
+    job: Job | None
+    problem: dict[str, Any] | None
+
+
+def reload(home: Home, slugs: Iterable[str] | None = None) -> Report:
+    """Look at all files, or at some, and take in what changed since they were last read."""
+    report = Report()
+    known = home.store.transact(lambda tx: tx.jobs.signatures())
+    if slugs is None:
+        found = dict(home.folder.scan())
+        gone = [slug for slug, signature in known.items() if slug not in found and signature != HELD]
+    else:
+        found, gone = _look(home, slugs, known)
+    changed = [(slug, signature) for slug, signature in found.items() if known.get(slug) != signature]
+    _forget(home, gone, len(known), report)
+    for start in range(0, len(changed), BATCH):
+        batch = [_candidate(home, slug, signature) for slug, signature in changed[start : start + BATCH]]
+        home.store.transact(lambda tx, batch=batch: [_take_in(home, tx, candidate, report) for candidate in batch if candidate])
+    if changed or gone:
+        home.wake()
+    return report
+
+
+def absorb(home: Home, slug: str, actor: str) -> tuple[Job, Schedule]:
+    """Take in one file that a tool has just written. It was checked before, so it must be valid now."""
+    candidate = _candidate(home, slug, home.folder.signature(slug))
+    if candidate is None or candidate.job is None:
+        message = candidate.problem["message"] if candidate and candidate.problem else f"jobs/{slug}.md vanished"
+        raise Invalid(message, file=f"jobs/{slug}.md")
+    job = candidate.job
+    schedule = home.store.transact(lambda tx: _upsert(home, tx, job, candidate.signature, actor)[1])
+    home.wake()
+    return job, schedule
+
+
+def _look(home: Home, slugs: Iterable[str], known: dict[str, str]) -> tuple[dict[str, str], list[str]]:
+    found: dict[str, str] = {}
+    gone: list[str] = []
+    for slug in slugs:
+        try:
+            found[slug] = home.folder.signature(slug)
+        except NotFound:
+            if known.get(slug, HELD) != HELD:
+                gone.append(slug)
+    return found, gone
+
+
+def _candidate(home: Home, slug: str, signature: str) -> Candidate | None:
+    """Read one file. None when it is gone again."""
+    file = f"jobs/{slug}.md"
+    try:
+        text = home.folder.read(slug)
+        job = read(text, file=file, slug=slug, default_timezone=home.settings.timezone)
+        if not job.id:
+            job = replace(job, id=home.entropy(6).hex())
+            home.folder.write(slug, edit(text, {"id": job.id}), expect=text)
+            signature = home.folder.signature(slug)
+        return Candidate(slug, signature, job, None)
+    except NotFound:
+        return None
+    except Problem as error:
+        return Candidate(slug, signature, None, error.as_json())
+
+
+def _take_in(home: Home, tx: Tx, candidate: Candidate, report: Report) -> None:
+    problem = candidate.problem
+    if candidate.job is not None:
+        try:
+            what, _ = _upsert(home, tx, candidate.job, candidate.signature, FILE_ACTOR)
+        except Invalid as error:
+            problem = error.as_json()
+        else:
+            if what != "unchanged":
+                (report.created if what == "created" else report.changed).append(candidate.slug)
+            return
+    assert problem is not None, "a candidate is a job or a problem"
+    tx.jobs.quarantine(candidate.slug, problem, signature=candidate.signature, actor=FILE_ACTOR)
+    report.broken[candidate.slug] = problem["message"]
+
+
+def _upsert(home: Home, tx: Tx, job: Job, signature: str, actor: str) -> tuple[str, Schedule]:
+    row = tx.jobs.get(job.id)
+    _refuse_twins(home, job, row)
+    schedule = plan_of(job, row, tx.now)
+    return tx.jobs.upsert(job, signature=signature, meaning=schedule.meaning, actor=actor), schedule
+
+
+def plan_of(job: Job, row: dict[str, Any] | None, now: datetime) -> Schedule:
+    """The job's schedule from its anchor. Refuses a new one that has no slot any more."""
+    same = row is not None and row["cadence"] == cadence_digest(job)
+    anchor = now if row is None or not same else _instant(row["anchor_at"])
+    schedule = parse_schedule(job.schedule, job.timezone, anchor=anchor)
+    if not same and schedule.set.next_after(now - timedelta(seconds=ONE_SHOT_GRACE_S)) is None:
+        raise Invalid(
+            f"jobs/{job.slug}.md: schedule {job.schedule!r} is in the past ({schedule.meaning})",
+            "give an instant that is still to come, or `in 10m`",
+            file=f"jobs/{job.slug}.md",
+            line=None,
+            key="schedule",
+            expected="an instant in the future",
+        )
+    return schedule
+
+
+def _refuse_twins(home: Home, job: Job, row: dict[str, Any] | None) -> None:
+    """Two files with one id: the one that was known first keeps it, as long as it is still there."""
+    if row is None or row["slug"] == job.slug or row["removed_at"] is not None:
+        return
+    try:
+        home.folder.signature(row["slug"])
+    except NotFound:
+        return  # it was renamed
+    raise Invalid(
+        f"jobs/{job.slug}.md: id {job.id} is that of jobs/{row['slug']}.md already",
+        "delete the `id` line of the copy; it will be given one of its own",
+        file=f"jobs/{job.slug}.md",
+        line=None,
+        key="id",
+        expected="an id that no other file has",
+    )
+
+
+def _forget(home: Home, gone: list[str], known: int, report: Report) -> None:
+    if not gone:
+        return
+    many = len(gone) > max(VANISHED_MIN, int(known * VANISHED_SHARE))
+
+    def work(tx: Tx) -> None:
+        for slug in gone:
+            row = tx.jobs.by_slug(slug)
+            if row is None:
+                continue
+            if many and row["definition"]:
+                tx.jobs.quarantine(slug, _held(slug, len(gone)), signature=HELD, actor=FILE_ACTOR)
+                report.held.append(slug)
+            else:
+                undo = {"verb": "restore", "slug": slug, "definition": json.loads(row["definition"] or "null")}
+                tx.jobs.remove(row["id"], actor=FILE_ACTOR, reason="its file was deleted", undo=undo)
+                report.removed.append(slug)
+
+    home.store.transact(work)
+
+
+def _held(slug: str, count: int) -> dict[str, Any]:
+    return Invalid(
+        f"jobs/{slug}.md is gone, together with {count - 1} others at once",
+        f"put the files back, or confirm with `horae remove {slug}`",
+        file=f"jobs/{slug}.md",
+    ).as_json()
+
+
+def _instant(us: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=us)
+
+
+_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")

@@ -1,0 +1,87 @@
+"""Take back what a person did: the newest thing, or a numbered entry of the journal.
+
+Each undoable entry carries what is needed to go back. Nothing is guessed: when the world moved on (the file was edited
+again, the slot has run), the undo is refused and says why.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from horae.app.reload import absorb, reload
+from horae.app.upcoming import instant
+from horae.core.jobfile import compose, from_definition
+from horae.errors import Conflict, NotFound, Refused
+from horae.ports import Home
+
+Json = dict[str, Any]
+
+
+def undo(home: Home, *, entry: int | None = None) -> Json:
+    """Undo one journal entry, by default the newest that can be undone and has not been."""
+    reader = home.read()
+    try:
+        row = reader.journal_entry(entry)
+        if row is None:
+            what = "there is nothing to undo" if entry is None else f"the journal has no entry {entry}"
+            raise NotFound(what, "changes that can be undone print their number")
+        done = reader.was_undone(row["seq"])
+    finally:
+        reader.close()
+    detail = json.loads(row["detail"])
+    how = detail.get("undo")
+    if not how:
+        raise Refused(f"entry {row['seq']} ({row['what']}) cannot be undone", "only changes made by people can")
+    if done:
+        raise Refused(f"entry {row['seq']} has been undone already", "an undo is undone by doing the thing again")
+    did, made = _apply(home, row, how)
+
+    def mark(tx: Any) -> None:
+        for seq in (row["seq"], made):  # what the undo itself wrote is no candidate for the next undo
+            if seq is not None:
+                tx.journal.append("undone", actor=home.actor, job_id=row["job_id"], key=row["key"], entry=seq)
+
+    home.store.transact(mark)
+    home.wake()
+    return {"did": did, "undone": row["seq"], "what": row["what"], "undo": None}
+
+
+def _apply(home: Home, row: Mapping[str, Any], how: Json) -> tuple[str, int | None]:
+    job_id, actor = row["job_id"], home.actor
+    match how["verb"]:
+        case "resume":
+            return "resumed the job", home.store.transact(lambda tx: tx.jobs.resume(job_id, actor=actor))
+        case "pause":
+            return "paused the job", home.store.transact(lambda tx: tx.jobs.pause(job_id, actor=actor, reason="undo"))
+        case "exception":
+            due = instant(how["due_at"]) if "due_at" in how else None
+            slot = instant(how["slot_at"])
+            back = home.store.transact(lambda tx: tx.jobs.set_exception(job_id, slot, how["kind"], due=due, actor=actor))
+            return "put the slot back as it was", back
+        case "text":
+            return _text(home, how), None
+        case "restore":
+            job = from_definition(how["definition"])
+            home.folder.write(how["slug"], compose(job), expect=None)
+            absorb(home, how["slug"], actor)
+            return f"wrote jobs/{how['slug']}.md from its last good definition; comments in it are lost", None
+    raise Refused(f"this version cannot undo {how['verb']}", None)
+
+
+def _text(home: Home, how: Json) -> str:
+    slug, before, after = how["slug"], how["before"], how["after"]
+    try:
+        now = home.folder.read(slug)
+    except NotFound:
+        now = None
+    if now != after:
+        raise Conflict(f"jobs/{slug}.md was changed after that", "undo the later change first, or edit the file")
+    if before is None:
+        home.folder.remove(slug, expect=now or "")
+        reload(home, [slug])
+        return f"removed jobs/{slug}.md again"
+    home.folder.write(slug, before, expect=now)
+    absorb(home, slug, home.actor)
+    return f"put jobs/{slug}.md back as it was"

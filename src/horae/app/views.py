@@ -1,0 +1,159 @@
+"""Look: next slots, one job, runs, a run's result, and why. Nothing here writes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from horae.app.exceptions import moment, slot_of
+from horae.app.jobs import find, ready
+from horae.app.upcoming import instant, microseconds, slot_json, slots_of, upcoming, upcoming_of
+from horae.core.identity import slot_key
+from horae.core.jobfile import definition
+from horae.errors import Invalid, NotFound
+from horae.ports import Home
+from horae.timing.schedule import parse_schedule
+from horae.timing.zones import version
+
+Json = dict[str, Any]
+SLOTS_MAX = 1000
+
+
+def next_slots(
+    home: Home,
+    *,
+    job: str | None = None,
+    schedule: str | None = None,
+    timezone: str | None = None,
+    start: str | None = None,
+    count: int = 5,
+) -> Json:
+    """The next slots of one job, of a schedule that is not saved, or of the whole home."""
+    if not 1 <= count <= SLOTS_MAX:
+        raise Invalid(f"-n must be from 1 to {SLOTS_MAX}, not {count}")
+    now = home.clock.now()
+    if schedule is not None:
+        zone = timezone or home.settings.timezone
+        after = now if start is None else moment(start, zone, now)
+        parsed = parse_schedule(schedule, zone, anchor=after)
+        head = {"schedule": parsed.text, "meaning": parsed.meaning, "timezone": zone, "tzdata": version()}
+        return {**head, "slots": upcoming_of(parsed.set, zone, after, count), "warnings": list(parsed.warnings)}
+    if job is None:
+        return _next_of_all(home, count)
+    row = find(home, job).row
+    after = now if start is None else moment(start, row["timezone"], now)
+    reader = home.read()
+    try:
+        slots = upcoming(row, reader.planned(row["id"], 1000), after, count)
+    finally:
+        reader.close()
+    head = {"schedule": row["schedule"], "meaning": row["meaning"], "timezone": row["timezone"], "tzdata": version()}
+    return {"job": {"id": row["id"], "slug": row["slug"], "name": row["name"], "state": row["state"]}, **head, "slots": slots}
+
+
+def _next_of_all(home: Home, count: int) -> Json:
+    """The next planned occurrence of each active job, soonest first."""
+    reader = home.read()
+    try:
+        rows = reader.agenda(count)
+    finally:
+        reader.close()
+    slots = [
+        {
+            "job": row["slug"],
+            "job_id": row["job_id"],
+            **slot_json(instant(row["slot_at"]), row["timezone"], row["key"], row["exception"], instant(row["due_at"])),
+        }
+        for row in rows
+    ]
+    return {"schedule": None, "meaning": None, "timezone": None, "tzdata": version(), "slots": slots}
+
+
+def show_job(home: Home, *, job: str) -> Json:
+    """One job: its definition, what it resolves to, its state, and its next slots."""
+    found = find(home, job)
+    row = found.row
+    reader = home.read()
+    try:
+        slots = upcoming(row, reader.planned(row["id"], 200), home.clock.now(), 5)
+        listed = reader.job(row["id"])
+        runs = reader.list_runs(job_id=row["id"], state=None, limit=5, cursor=None)["runs"]
+    finally:
+        reader.close()
+    resolved: Json = {"model": None, "tools": [], "targets": [], "limits": {}, "argv": [], "problems": []}
+    if found.job is not None:
+        facts = home.facts(found.job)
+        resolved |= {
+            "targets": list(found.job.deliver),
+            "limits": definition(found.job).get("limits", {}),
+            "argv": list(facts.argv),
+            "problems": list(ready(home, found.job)),
+        }
+    shown = {"id": row["id"], "slug": row["slug"], **(definition(found.job) if found.job else {})}
+    return {
+        "job": shown,
+        "meaning": row["meaning"],
+        "resolved": resolved,
+        "state": listed,
+        "slots": slots,
+        "runs": runs,
+        "file": f"jobs/{row['slug']}.md",
+    }
+
+
+def list_runs(home: Home, *, job: str | None, state: str | None, limit: int, cursor: str | None) -> Json:
+    """Runs, newest first."""
+    job_id = find(home, job).row["id"] if job is not None else None
+    reader = home.read()
+    try:
+        return reader.list_runs(job_id=job_id, state=state, limit=limit, cursor=cursor)
+    finally:
+        reader.close()
+
+
+def run_log(home: Home, *, run: str) -> Json:
+    """The result document of one run."""
+    reader = home.read()
+    try:
+        row = reader.find_run(run)
+        shown = reader.list_runs(job_id=None, state=None, limit=1, cursor=None, run_id=row["id"])["runs"][0]
+        return {"run": shown, **reader.output(row["id"])}
+    finally:
+        reader.close()
+
+
+def why(home: Home, *, job: str, slot: str | None = None, limit: int = 10) -> Json:
+    """The chain of decisions about a job's latest slots, or about one slot, past or to come."""
+    row = find(home, job).row
+    shown = {"id": row["id"], "slug": row["slug"], "name": row["name"], "state": row["state"]}
+    reader = home.read()
+    try:
+        if slot is None:
+            return {"job": shown, "occurrences": reader.occurrences(row["id"], slot_at=None, limit=limit)}
+        item = reader.occurrence_by_key(slot)
+        if item is not None and item["job_id"] == row["id"]:
+            return {"job": shown, "occurrences": [reader.occurrence(item)]}
+        at = slot_of(home, row, slot) if slot == "next" else moment(slot, row["timezone"], home.clock.now())
+        found = reader.occurrences(row["id"], slot_at=microseconds(at), limit=limit)
+    finally:
+        reader.close()
+    return {"job": shown, "occurrences": found or [_unplanned(row, at, home.clock.now(), slot)]}
+
+
+def _unplanned(row: Any, at: datetime, now: datetime, text: str) -> Json:
+    """A slot without a row: still too far ahead, or never one of this job's."""
+    slots = slots_of(row) if row["definition"] else None
+    if slots is None or not slots.contains(at):
+        raise NotFound(f"{row['slug']} has no slot at {text}", "`horae next` and `horae why JOB` list its slots")
+    shown = slot_json(at, row["timezone"], slot_key(row["id"], at), None)
+    if at <= now:
+        raise NotFound(f"{row['slug']} has no record of a slot at {text}", f"it exists since {instant(row['created_at']):%F %T}Z")
+    decision = {
+        "entry": None,
+        "at": None,
+        "actor": "schedule",
+        "what": "ahead",
+        "detail": {"by": row["schedule"], "zone": row["timezone"], "note": "it gets a row when the slot before it is used up"},
+    }
+    return {**shown, "trigger": "schedule", "state": "planned", "outcome": None, "reason": None, "exception": None,
+            "missed": 0, "span": None, "decisions": [decision]}  # fmt: skip

@@ -1,0 +1,1 @@
+"""How programs are started, watched and ended. The only package that may start a process."""

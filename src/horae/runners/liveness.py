@@ -1,0 +1,59 @@
+"""Is anything of a run still there? A pid alone proves nothing, since it is used again.
+
+A process belongs to a run when it is the recorded pid with the recorded start, on the same boot, or when its environment
+carries the run's marker. The marker survives a crash that came before the pid could be recorded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+
+from horae.ports import Orphan
+
+MARKER = "HORAE_RUN_ID"
+
+
+def boot_id() -> str:
+    """What tells this boot of this machine from any other."""
+    return _first_line("/proc/sys/kernel/random/boot_id") or "unknown"
+
+
+def host_id() -> str:
+    """What tells this machine from any other."""
+    return _first_line("/etc/machine-id") or os.uname().nodename
+
+
+def started_at(pid: int) -> int | None:
+    """When a process started, in the kernel's ticks since boot; None when there is none (or it cannot be told)."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            fields = stat.read().rsplit(b") ", 1)[1].split()
+    except OSError:
+        return None
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+def remains(orphan: Orphan) -> list[int]:
+    """The live processes of a run that an earlier gateway started. Empty after a reboot, and where /proc is not."""
+    if sys.platform != "linux" or orphan.boot != boot_id():
+        return []
+    found = set()
+    if orphan.pid is not None and started_at(orphan.pid) == orphan.pid_started:
+        found.add(orphan.pid)
+    marker = f"{MARKER}={orphan.run_id}".encode()
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as environ:
+                if marker in environ.read().split(b"\0") and started_at(int(name)) is not None:
+                    found.add(int(name))
+    return sorted(found)
+
+
+def _first_line(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.readline().strip() or None
+    except OSError:
+        return None

@@ -1,0 +1,1 @@
+"""Ways to reach a target: one small file each, all with the same two verbs."""
