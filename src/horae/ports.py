@@ -261,7 +261,6 @@ class Settings:
     """The gateway's environment, from which runs get an allow-listed part."""
     pass_env: tuple[str, ...] = ()
     drain_s: float = 60.0
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

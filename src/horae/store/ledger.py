@@ -15,7 +15,7 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 from sqlite3 import Connection, Row
-from typing import Any, NamedTuple
+from typing import Any
 
 from horae.core.admission import Admission, Candidate, admit
 from horae.core.catchup import Backlog, backlog
@@ -48,13 +48,7 @@ FROM run r JOIN occurrence o ON o.key = r.key JOIN job j ON j.id = r.job_id WHER
 """
 
 
-class Settled(NamedTuple):
-    """A planned occurrence that ends without a run."""
-
-    outcome: str
-    reason: str | None
-    now: int
-    key: str
+SAYS_CHARS = 120  # of a message, in the journal: enough to recognise it
 
 
 class Ledger:
@@ -228,7 +222,7 @@ class Ledger:
     def finish(self, claim: Claim, ending: Ending) -> None:
         """The run's terminal state, its output and its delivery rows, together."""
         result = ending.result
-        self._move(
+        started = self._move(
             claim,
             ending.event,
             reason=ending.reason,
@@ -241,9 +235,15 @@ class Ledger:
             (claim.run_id, ending.message, *(_streams(result) if result else ("", "", 0, 0))),
         )
         self._outbox.plan(claim, ending)
-        state = target(RUN, ending.event)
         self._journal.append(
-            state, actor="gateway", job_id=claim.job_id, key=claim.key, run_id=claim.run_id, reason=ending.reason
+            target(RUN, ending.event),
+            actor="gateway",
+            job_id=claim.job_id,
+            key=claim.key,
+            run_id=claim.run_id,
+            reason=ending.reason,
+            took_s=None if started is None else (self._us - started) / 1e6,
+            says=ending.message.split("\n", 1)[0][:SAYS_CHARS],
         )
 
     def settle(self, claim: Claim) -> None:
@@ -274,16 +274,18 @@ class Ledger:
             "released", actor="gateway", job_id=claim.job_id, key=claim.key, run_id=claim.run_id, reason=reason
         )
 
-    def _move(self, claim: Claim, event: str, **columns: Any) -> None:
-        """The one guarded update of a run: token and expected state, or `Stale`."""
+    def _move(self, claim: Claim, event: str, **columns: Any) -> int | None:
+        """The one guarded update of a run: token and expected state, or `Stale`. Returns when it was started."""
         allowed = sources(RUN, event)
         assign = ", ".join(f"{name} = ?" for name in columns)
         done = self._db.execute(
-            f"UPDATE run SET state = ?, {assign} WHERE id = ? AND token = ? AND state IN ({', '.join('?' * len(allowed))})",
+            f"UPDATE run SET state = ?, {assign} WHERE id = ? AND token = ? AND state IN ({', '.join('?' * len(allowed))})"
+            " RETURNING started_at",
             (target(RUN, event), *columns.values(), claim.run_id, claim.token, *allowed),
-        )
-        if done.rowcount != 1:
+        ).fetchall()
+        if len(done) != 1:
             raise Stale(f"run {claim.run_id} cannot {event}: it is no longer ours or not {' or '.join(allowed)}", run=claim.run_id)
+        return done[0][0]
 
     # ── owners and what they leave behind ───────────────────────────────────────────────────────────────────────────
 

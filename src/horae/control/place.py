@@ -1,0 +1,85 @@
+"""Who holds a home, and where its socket is.
+
+A gateway holds an exclusive lock on `state/gateway.lock` for as long as it lives; the kernel drops it however the
+process ends, so a stale lock cannot exist. The file says who. A path to a socket may have 107 bytes at most, so it is
+reached through the folder's descriptor.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+from typing import Any
+
+from horae.errors import Conflict, Trouble
+
+LOCK = "gateway.lock"
+SOCKET = "gateway.sock"
+
+
+def holder(home: str) -> dict[str, Any] | None:
+    """Who holds the home now: pid, since, version; None when nobody does."""
+    path = os.path.join(home, "state", LOCK)
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Trouble(f"{path} cannot be read: {error.strerror}", "check the owner and mode of the home", file=path) from error
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _who(fd)
+    finally:
+        os.close(fd)
+    return None
+
+
+class HomeLock:
+    """The exclusive hold of a gateway on its home."""
+
+    def __init__(self, home: str) -> None:
+        self._path = os.path.join(home, "state", LOCK)
+        self._fd: int | None = None
+
+    def try_take(self, who: dict[str, Any]) -> None:
+        """Take it or raise Conflict with who has it."""
+        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            found = _who(fd)
+            os.close(fd)
+            raise Conflict(
+                f"a gateway already runs for this home: pid {found.get('pid')}, since {found.get('since')}",
+                "stop it first, or use another home with --home",
+                holder=found,
+            ) from None
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, json.dumps(who).encode(), 0)
+        self._fd = fd
+
+    def release(self) -> None:
+        """Let go."""
+        if self._fd is not None:
+            os.ftruncate(self._fd, 0)
+            os.close(self._fd)
+            self._fd = None
+
+
+def socket_path(home: str) -> tuple[str, int | None]:
+    """A path for bind and connect, and the descriptor that must stay open meanwhile (where the path would be too long)."""
+    path = os.path.join(home, "state", SOCKET)
+    if len(os.fsencode(path)) < 100 or sys.platform != "linux":
+        return path, None
+    fd = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    return f"/proc/self/fd/{fd}/{SOCKET}", fd
+
+
+def _who(fd: int) -> dict[str, Any]:
+    try:
+        return dict(json.loads(os.pread(fd, 4096, 0) or b"{}"))
+    except ValueError:
+        return {}

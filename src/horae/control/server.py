@@ -1,0 +1,85 @@
+"""Answer the command line: each request is one use case, run on a thread so that the engine's loop never waits for it.
+
+Only the user that runs the gateway (and root) may connect: the socket's mode says so, and the kernel is asked who is at
+the other end. A request is bounded in size; a bug in a use case is answered as such and ends nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import socket
+import struct
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from horae.control.place import socket_path
+from horae.errors import Invalid, NotFound, Problem, Refused
+from horae.limits import REQUEST_BYTES_MAX
+
+log = logging.getLogger("horae.control")
+Verbs = Mapping[str, Callable[..., Any]]
+
+
+@asynccontextmanager
+async def serving(home: str, verbs: Verbs) -> AsyncIterator[None]:
+    """Serve the home's socket while the block runs. `verbs` take keyword arguments and return JSON."""
+    path, fd = socket_path(home)
+    with suppress(FileNotFoundError):
+        os.unlink(path)  # we hold the lock, so whoever made it is gone
+    mask = os.umask(0o177)
+    try:
+        server = await asyncio.start_unix_server(lambda r, w: _converse(r, w, verbs), path, limit=REQUEST_BYTES_MAX)
+    finally:
+        os.umask(mask)
+    try:
+        yield
+    finally:
+        server.close()
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        if fd is not None:
+            os.close(fd)
+
+
+async def _converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, verbs: Verbs) -> None:
+    try:
+        answer = await _answer(reader, writer, verbs)
+        writer.write(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
+        await writer.drain()
+    except ConnectionError:
+        pass  # whoever asked has gone
+    finally:
+        writer.close()
+
+
+async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, verbs: Verbs) -> dict[str, Any]:
+    verb = "?"
+    try:
+        if not _allowed(writer.get_extra_info("socket")):
+            raise Refused("this socket belongs to another user", "run the command as the user that runs the gateway")
+        try:
+            request = json.loads(await reader.readline())
+            verb, args = str(request["verb"]), dict(request["args"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise Invalid(f"the request is not what this socket takes ({error})", None) from error
+        if verb not in verbs:
+            raise NotFound(f"the gateway knows no verb {verb!r}", "the gateway and the command line may be of different versions")
+        return {"result": await asyncio.to_thread(verbs[verb], **args)}
+    except Problem as problem:
+        return {"error": problem.as_json()}
+    except Exception as error:  # the boundary: a fault of one use case must not end the gateway
+        log.exception("verb %s failed", verb)
+        message = f"{verb}: internal error ({type(error).__name__}: {error})"
+        return {"error": {"code": "problem", "message": message, "hint": "this is a fault of Horae; the log has the details", "details": {}}}
+
+
+def _allowed(connection: socket.socket) -> bool:
+    if sys.platform != "linux":
+        return True  # the socket's mode is what there is
+    _pid, uid, _gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    return uid in (os.geteuid(), 0)

@@ -1,0 +1,85 @@
+"""Log lines. They are read off the journal, after each commit, so that they can only say what is so.
+
+On a terminal each run is one line when it ends; the log file of the home holds the same lines and those of the gateway
+itself, with dates.
+"""
+
+from __future__ import annotations
+
+import logging
+import logging.handlers
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from horae.timing.durations import short_duration
+
+FILE_BYTES = 5 * 1024 * 1024
+FILES_KEPT = 3
+SIGNS = {"completed": "✓", "failed": "✗", "blocked": "■", "unknown": "?", "cancelled": "–", "missed": "!", "skipped": "›"}
+PLAIN = {"created", "changed", "revived", "restored", "removed", "quarantined", "paused", "resumed", "completed_job", "void"}
+
+log = logging.getLogger("horae")
+
+
+def set_up(home: str, *, terminal: bool) -> str:
+    """Send log lines to the home's file and, when wanted, to the terminal. Returns the file's path."""
+    path = os.path.join(home, "state", "horae.log")
+    file = logging.handlers.RotatingFileHandler(path, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8")
+    file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
+    log.setLevel(logging.INFO)
+    log.handlers = [file]
+    if terminal:
+        screen = logging.StreamHandler(sys.stdout)
+        screen.setFormatter(logging.Formatter("%(asctime)s  %(message)s", "%H:%M:%S"))
+        log.addHandler(screen)
+    log.propagate = False
+    return path
+
+
+class Narrator:
+    """Turns journal entries into log lines. `name_of` gives a job's slug."""
+
+    def __init__(self, name_of: Callable[[str], str]) -> None:
+        self._name_of = name_of
+
+    def tell(self, entries: Sequence[Any]) -> None:
+        """One line for each entry that a person wants to see pass by."""
+        for entry in entries:
+            line = self.line(entry)
+            if line is not None:
+                trouble = entry.what in ("failed", "blocked", "unknown", "quarantined", "missed", "clock_changed")
+                log.log(logging.WARNING if trouble else logging.INFO, line)
+
+    def line(self, entry: Any) -> str | None:
+        """One entry as a line, or None when it is only of interest to `horae why`."""
+        what, detail = entry.what, entry.detail
+        if what in SIGNS:
+            sign = SIGNS[what]
+            if what in ("missed", "skipped"):
+                several = f" ({detail['slots']} slots)" if detail.get("slots", 1) > 1 else ""
+                return f"{sign} {self._job(entry)}{what}{several}: {detail['reason']}"
+            took = f" in {short_duration(detail['took_s'])}" if detail.get("took_s") is not None else ""
+            text = detail["says"] if what == "completed" else detail["reason"]
+            return f"{sign} {self._job(entry)}{what}{took}  {text or '(nothing to say)'}  [run {entry.run_id}]"
+        if what in PLAIN:
+            more = detail.get("problem") or detail.get("reason") or ""
+            word = {"completed_job": "completed", "void": "slot void"}.get(what, what)
+            return f"· {self._job(entry)}{word}{f': {more}' if more else ''}"
+        if what == "clock_changed":
+            return clock_words(detail["stepped_s"], detail["slept_s"])
+        return None
+
+    def _job(self, entry: Any) -> str:
+        return f"{self._name_of(entry.job_id)}  " if entry.job_id else ""
+
+
+def clock_words(stepped_s: float, slept_s: float) -> str:
+    """What happened to the clocks."""
+    parts = []
+    if stepped_s:
+        parts.append(f"the clock was set {'forward' if stepped_s > 0 else 'back'} by {short_duration(abs(stepped_s))}")
+    if slept_s:
+        parts.append(f"the machine slept for {short_duration(slept_s)}")
+    return "! " + " and ".join(parts)
