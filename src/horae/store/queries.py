@@ -298,6 +298,11 @@ class Reader:
         ]
         return found[:limit]
 
+    def signatures(self) -> dict[str, str]:
+        """slug → signature of the file as it was last read."""
+        rows = self._db.execute("SELECT slug, signature FROM job WHERE removed_at IS NULL")
+        return {slug: signature for slug, signature in rows}
+
     def counts(self) -> dict[str, int]:
         """How many jobs are in each state."""
         rows = self._db.execute("SELECT state, count(*) FROM job WHERE removed_at IS NULL GROUP BY state")

@@ -1,0 +1,123 @@
+"""Look for everything that is known to be silently broken, and say how to mend it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+from collections.abc import Mapping
+from typing import Any
+
+from horae.app.jobs import find, ready
+from horae.core.jobfile import from_definition
+from horae.ports import Home
+from horae.timing.zones import version
+
+Json = dict[str, Any]
+DISK_FREE_MIN = 64 * 1024 * 1024  # bytes; below this a burst of results could fill the disk
+JOBS_CHECKED_MAX = 5000
+
+
+def doctor(home: Home, *, gateway: Mapping[str, Any] | None, misnamed: list[str]) -> Json:
+    """Each finding: what was looked at, whether it is well, and the remedy. `ok` is False when any is not."""
+    checks = [
+        _gateway(gateway),
+        _store(home),
+        *_folders(home.settings.home),
+        _disk(home.settings.home),
+        *_jobs(home),
+        *_waiting(home),
+        *(_bad("job files", f"jobs/{name} cannot be a job: its name is not one", "rename it") for name in misnamed),
+        _good("zone data", f"tzdata {version()}, from its own package"),
+    ]
+    return {"ok": all(check["ok"] for check in checks), "checks": checks}
+
+
+def check(home: Home, *, job: str | None) -> Json:
+    """Preflight of one job, or of all, without running any."""
+    if job is not None:
+        checks = _job(home, find(home, job).row)
+    else:
+        checks = _jobs(home)
+    waiting = [item for item in _waiting(home) if item["check"] == "quarantined"] if job is None else []
+    return {"ok": all(item["ok"] for item in checks) and not waiting, "checks": [*checks, *waiting]}
+
+
+def _gateway(gateway: Mapping[str, Any] | None) -> Json:
+    if gateway is None:
+        return _bad("gateway", "no gateway is running: nothing fires", "`horae up`, or `make run`")
+    if not gateway.get("alive"):
+        return _bad("gateway", f"pid {gateway.get('pid')} holds the home but does not answer", "stop that process, then `horae up`")
+    return _good("gateway", f"pid {gateway['pid']} answers, since {gateway['since']}")
+
+
+def _store(home: Home) -> Json:
+    reader = home.read()
+    try:
+        trouble = reader.trouble()
+    finally:
+        reader.close()
+    if trouble:
+        return _bad("database", trouble, "stop the gateway, move state/runtime.db away, restore a backup")
+    return _good("database", "SQLite finds no damage")
+
+
+def _folders(home: str) -> list[Json]:
+    found = []
+    for name in ("jobs", "scripts", "state"):
+        path = os.path.join(home, name)
+        if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+            found.append(_bad("folders", f"{path} is missing or cannot be written", "check its owner and mode; `horae init` makes it"))
+        elif name == "state" and stat.S_IMODE(os.stat(path).st_mode) & 0o077:
+            found.append(_bad("folders", f"{path} can be read by others", f"chmod 700 {path}"))
+    return found or [_good("folders", "jobs, scripts and state are there and writable")]
+
+
+def _disk(home: str) -> Json:
+    free = shutil.disk_usage(home).free
+    text = f"{free // (1024 * 1024)} MiB free"
+    return _good("disk", text) if free >= DISK_FREE_MIN else _bad("disk", text, "free some space: results could not be stored")
+
+
+def _jobs(home: Home) -> list[Json]:
+    reader = home.read()
+    try:
+        rows = [reader.find_job(job["id"]) for job in reader.list_jobs(all=False, state=None, limit=JOBS_CHECKED_MAX, cursor=None)["jobs"]]
+        counts = reader.counts()
+    finally:
+        reader.close()
+    rows = [row for row in rows if row["state"] != "quarantined"]  # told by `_waiting`
+    found = [item for row in rows for item in _job(home, row) if not item["ok"]]
+    listed = ", ".join(f"{number} {state}" for state, number in sorted(counts.items())) or "none yet"
+    return found or [_good("jobs", listed)]
+
+
+def _job(home: Home, row: Mapping[str, Any]) -> list[Json]:
+    if row["state"] == "quarantined" or not row["definition"]:
+        return [_bad("quarantined", f"{row['slug']}: {json.loads(row['problem'])['message']}", "mend its file")]
+    job = from_definition(json.loads(row["definition"]))
+    found = [_bad("jobs", f"{row['slug']}: {reason}", f"`horae edit {row['slug']} --editor`") for reason in ready(home, job)]
+    return found or [_good("jobs", f"{row['slug']} is ready")]
+
+
+def _waiting(home: Home) -> list[Json]:
+    reader = home.read()
+    try:
+        items = reader.waiting(100)
+    finally:
+        reader.close()
+    remedies = {
+        "quarantined": "mend the file; it is taken in as soon as it is saved",
+        "unknown": "look at what it did; it is never run again by itself",
+        "delivery": "`horae log RUN` has the result",
+    }
+    return [_bad(item["kind"], f"{item['job']}: {item['what']}", remedies[item["kind"]]) for item in items]
+
+
+def _good(name: str, what: str) -> Json:
+    return {"check": name, "ok": True, "what": what, "remedy": None}
+
+
+def _bad(name: str, what: str, remedy: str) -> Json:
+    return {"check": name, "ok": False, "what": what, "remedy": remedy}

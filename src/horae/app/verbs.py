@@ -1,0 +1,24 @@
+"""The use cases that change something, by the names under which faces ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from horae.app.exceptions import move_slot, skip_slot
+from horae.app.jobs import add_job, edit_job, pause_jobs, remove_job, replace_text, resume_jobs
+from horae.app.runs import run_job
+from horae.app.undo import undo
+
+VERBS: Mapping[str, Callable[..., dict[str, Any]]] = {
+    "add": add_job,
+    "edit": edit_job,
+    "replace": replace_text,
+    "pause": pause_jobs,
+    "resume": resume_jobs,
+    "remove": remove_job,
+    "run": run_job,
+    "skip": skip_slot,
+    "move": move_slot,
+    "undo": undo,
+}

@@ -1,0 +1,124 @@
+"""`init up status doctor version`: the home and its gateway."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from horae import __version__
+from horae.cli.jobs import render_checks
+from horae.cli.output import Output
+from horae.errors import Unavailable
+from horae.wiring import load, open_house, up
+
+
+def options_init(parser: ArgumentParser) -> None:
+    """What `init` takes."""
+    parser.add_argument("--example", action="store_true", help="with two jobs that need nothing: a watchdog and a heartbeat")
+
+
+def do_init(args: Namespace, output: Output) -> int:
+    """Make a home; what exists is left alone."""
+    house = open_house(args.home)
+    made = load("store.newhome", "make_home")(house.path, example=args.example)
+    if args.example and "jobs/heartbeat.md" in made:
+        load("wiring.first", "start_heartbeat")(house.home)
+    answer: dict[str, Any] = {
+        "home": house.path,
+        "made": made,
+        "did": f"made a home at {house.path}" if "." in made else f"{house.path}: {len(made)} things were missing and are there now",
+    }
+
+    def render() -> None:
+        output.text(answer["did"])
+        for name in made:
+            output.text(f"    {name}")
+        output.text("next: `horae up` runs it, `horae add` makes a job")
+
+    output.emit(answer, render)
+    return 0
+
+
+def options_up(parser: ArgumentParser) -> None:
+    """What `up` takes."""
+    parser.add_argument("--no-web", action="store_true", help="without the dashboard (there is none yet in this version)")
+
+
+def do_up(args: Namespace, output: Output) -> int:
+    """Run the gateway until it is stopped."""
+    house = open_house(args.home)
+    house.exists()
+    sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
+    return up(house, echo=output.text)
+
+
+def options_status(parser: ArgumentParser) -> None:
+    """`status` takes nothing of its own."""
+
+
+def do_status(args: Namespace, output: Output) -> int:
+    """Exit 0 when the gateway is well, 1 when it has problems, 5 when there is none or it does not answer."""
+    house = open_house(args.home)
+    house.exists()
+    found = house.gateway()
+    if found is None:
+        raise Unavailable(f"no gateway is running for {house.path}: nothing fires", "start one with `horae up`", home=house.path)
+    if not found["alive"]:
+        raise Unavailable(
+            f"the gateway (pid {found.get('pid')}, since {found.get('since')}) holds {house.path} but does not answer: it is stuck",
+            "stop that process, then start `horae up` again",
+            gateway=dict(found),
+        )
+    answer = {
+        "gateway": {key: found.get(key) for key in ("alive", "pid", "since", "version")},
+        **{key: found.get(key) for key in ("next_due", "lateness_ms", "live_runs", "waiting", "problems", "stopping")},
+    }
+
+    def render() -> None:
+        late = answer["lateness_ms"]
+        lateness = f"p50 {late['p50']} ms, p99 {late['p99']} ms, max {late['max']} ms (last {late['count']})" if late["count"] else "no run yet"
+        output.pairs([
+            ("gateway", output.paint(f"alive, pid {found['pid']}, since {found['since']}, version {found['version']}", "green")),
+            ("next due", answer["next_due"] or "nothing is planned"),
+            ("lateness", lateness),
+            ("running", ", ".join(f"{item['job']} ({item['run']})" for item in answer["live_runs"]) or "nothing"),
+        ])  # fmt: skip
+        for item in answer["waiting"]:
+            output.text(f"  waiting for you: {item['kind']}: {item['job']}: {item['what']}")
+        for problem in answer["problems"]:
+            output.text(output.paint(f"  problem: {problem}", "red"))
+
+    output.emit(answer, render)
+    return 1 if answer["problems"] else 0
+
+
+def options_doctor(parser: ArgumentParser) -> None:
+    """`doctor` takes nothing of its own."""
+
+
+def do_doctor(args: Namespace, output: Output) -> int:
+    """Exit 1 when anything is not well."""
+    house = open_house(args.home)
+    house.exists()
+    misnamed = load("store.jobfolder", "JobFolder")(house.jobs).misnamed()
+    answer = house.view("app.doctor", "doctor", gateway=house.gateway(), misnamed=misnamed)
+    output.emit(answer, lambda: render_checks(answer, output))
+    return 0 if answer["ok"] else 1
+
+
+def options_version(parser: ArgumentParser) -> None:
+    """`version` takes nothing of its own."""
+
+
+def do_version(args: Namespace, output: Output) -> int:
+    """Print the version."""
+    answer = {
+        "version": __version__,
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "tzdata": load("timing.zones", "version")(),
+        "system": os.uname().sysname,
+    }
+    output.emit(answer, lambda: output.text(f"horae {__version__} (Python {answer['python']}, tzdata {answer['tzdata']})"))
+    return 0

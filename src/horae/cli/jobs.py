@@ -1,0 +1,218 @@
+"""`add show edit pause resume remove check`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from argparse import ArgumentParser, BooleanOptionalAction, Namespace
+from typing import Any
+
+from horae import config
+from horae.cli.editor import edited
+from horae.cli.output import Output
+from horae.errors import Invalid, Usage
+from horae.wiring import House, load, open_house
+
+
+def _job(parser: ArgumentParser, *, optional: bool = False) -> None:
+    parser.add_argument("job", metavar="JOB", nargs="?" if optional else None, help="id, unique prefix of one, slug, or name")
+
+
+def _field_options(parser: ArgumentParser) -> None:
+    """Options that are keys of a job file."""
+    parser.add_argument("--name", metavar="N", help="what people call it")
+    parser.add_argument("--timezone", metavar="TZ", help="IANA zone, for example Europe/Paris")
+    parser.add_argument("--script", metavar="FILE", help="a file in scripts/")
+    parser.add_argument("--command", metavar="WORDS", help='a program with its arguments, for example "restic backup /data"')
+    parser.add_argument("--agent", action=BooleanOptionalAction, default=None, help="with --no-agent the script is the whole job")
+    parser.add_argument("--deliver", metavar="T", action="append", help="where results go (default local); may be repeated")
+    parser.add_argument("--skill", metavar="S", action="append", help="a skill; may be repeated")
+    parser.add_argument("--model", metavar="M", help="the model for an agent")
+    parser.add_argument("--repeat", metavar="N", help="how many times it runs, or `forever`")
+    parser.add_argument("--limit", metavar="K=V", help="for example wall=20m,output=64k")
+    parser.add_argument("--env", metavar="NAME", action="append", help="a variable of the gateway that runs may see")
+
+
+def fields_of(args: Namespace) -> dict[str, Any]:
+    """The given options as keys of a job file."""
+    fields: dict[str, Any] = {
+        "name": args.name,
+        "timezone": args.timezone,
+        "script": args.script,
+        "command": shlex.split(args.command) if args.command else None,
+        "agent": args.agent,
+        "deliver": args.deliver,
+        "skills": args.skill,
+        "model": args.model,
+        "repeat": args.repeat,
+        "env": args.env,
+    }
+    if args.limit is not None:
+        fields["limits"] = limits_of(args.limit)
+    if fields["command"] and fields["agent"] is None:
+        fields["agent"] = False  # a program that somebody names is the whole job unless they say otherwise
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def limits_of(text: str) -> dict[str, str]:
+    """`wall=20m,idle=5m` as a mapping."""
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise Usage(f"--limit {text!r}: {part!r} is not KEY=VALUE", "for example --limit wall=20m,output=64k")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def options_add(parser: ArgumentParser) -> None:
+    """What `add` takes."""
+    parser.add_argument("schedule", metavar="SCHEDULE", help='"weekdays at 9am", "every 90 minutes", "in 2h", a cron line, an instant')
+    parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="what an agent is to do")
+    _field_options(parser)
+    parser.add_argument("--paused", action="store_true", help="make it, but let nothing run yet")
+
+
+def do_add(args: Namespace, output: Output) -> int:
+    """Make a job."""
+    fields = fields_of(args)
+    if args.prompt:
+        fields["prompt"] = args.prompt
+    if args.script and args.agent is None and not args.prompt:
+        fields["agent"] = False
+    output.change(open_house(args.home).call("add", schedule=args.schedule, fields=fields, paused=args.paused))
+    return 0
+
+
+def options_edit(parser: ArgumentParser) -> None:
+    """What `edit` takes."""
+    _job(parser)
+    parser.add_argument("--schedule", metavar="S", help="a new schedule")
+    parser.add_argument("--prompt", metavar="P", help="a new prompt")
+    _field_options(parser)
+    parser.add_argument("--enable", dest="enabled", action="store_true", default=None, help="enabled: true in the file")
+    parser.add_argument("--disable", dest="enabled", action="store_false", help="enabled: false in the file")
+    parser.add_argument("--unset", metavar="KEY", action="append", default=[], help="remove a key from the file")
+    parser.add_argument("--editor", action="store_true", help="open the file in $VISUAL or $EDITOR; it is checked before it is kept")
+
+
+def do_edit(args: Namespace, output: Output) -> int:
+    """Change a job."""
+    house = open_house(args.home)
+    if args.editor:
+        return _in_editor(house, args.job, output)
+    changes: dict[str, Any] = {**fields_of(args), **dict.fromkeys(args.unset)}
+    changes |= {key: value for key in ("schedule", "prompt", "enabled") if (value := getattr(args, key)) is not None}
+    output.change(house.call("edit", job=args.job, changes=changes))
+    return 0
+
+
+def _in_editor(house: House, job: str, output: Output) -> int:
+    slug = str(house.view("app.views", "show_job", job=job)["job"]["slug"])
+    with open(os.path.join(house.jobs, f"{slug}.md"), encoding="utf-8", newline="") as file:
+        before = file.read()
+    after = edited(before, f"{slug}.md", config.editor())
+    if after == before:
+        raise Invalid(f"jobs/{slug}.md was not changed", "nothing was written")
+    output.change(house.call("replace", slug=slug, before=before, after=after))
+    return 0
+
+
+def options_show(parser: ArgumentParser) -> None:
+    """What `show` takes."""
+    _job(parser)
+
+
+def do_show(args: Namespace, output: Output) -> int:
+    """Show one job."""
+    answer = open_house(args.home).view("app.views", "show_job", job=args.job)
+
+    def render() -> None:
+        job, state, resolved = answer["job"], answer["state"], answer["resolved"]
+        paused = state["paused"] or {}
+        because = paused.get("reason") or state["completed_reason"] or (state["problem"] or {}).get("message")
+        output.pairs([
+            ("name", job.get("name", job["slug"])),
+            ("id", job["id"]),
+            ("file", answer["file"]),
+            ("state", output.state(state["state"]) + (f" ({because})" if because else "")),
+            ("schedule", f"{job.get('schedule', '')}"),
+            ("meaning", f"{answer['meaning']} ({job.get('timezone', '')})" if answer["meaning"] else None),
+            ("starts", shlex.join(resolved["argv"])),
+            ("limits", ", ".join(f"{key} {value}" for key, value in resolved["limits"].items())),
+            ("delivers to", ", ".join(resolved["targets"])),
+            ("cannot run", "; ".join(resolved["problems"])),
+        ])  # fmt: skip
+        if job.get("prompt"):
+            output.text("prompt:")
+            output.outside(job["prompt"])
+        output.text("next slots:" if answer["slots"] else "no slots ahead")
+        output.slots(answer["slots"])
+        for run in answer["runs"][:1]:
+            output.text(f"last run: {output.state(run['state'])}  {run['slot']}  {run['reason'] or ''}  (horae log {run['id']})")
+
+    output.emit(answer, render)
+    return 0
+
+
+def options_pause(parser: ArgumentParser) -> None:
+    """What `pause` takes."""
+    _job(parser, optional=True)
+    parser.add_argument("--all", action="store_true", help="every active job")
+    parser.add_argument("--reason", metavar="R", help="kept with the pause and with every slot that it skips")
+
+
+def do_pause(args: Namespace, output: Output) -> int:
+    """Stop slots."""
+    output.change(open_house(args.home).call("pause", job=_one_or_all(args), reason=args.reason))
+    return 0
+
+
+def options_resume(parser: ArgumentParser) -> None:
+    """What `resume` takes."""
+    _job(parser, optional=True)
+    parser.add_argument("--all", action="store_true", help="every paused job")
+
+
+def do_resume(args: Namespace, output: Output) -> int:
+    """Let slots run again."""
+    output.change(open_house(args.home).call("resume", job=_one_or_all(args)))
+    return 0
+
+
+def options_remove(parser: ArgumentParser) -> None:
+    """What `remove` takes."""
+    _job(parser)
+
+
+def do_remove(args: Namespace, output: Output) -> int:
+    """Delete a job."""
+    output.change(open_house(args.home).call("remove", job=args.job))
+    return 0
+
+
+def options_check(parser: ArgumentParser) -> None:
+    """What `check` takes."""
+    _job(parser, optional=True)
+
+
+def do_check(args: Namespace, output: Output) -> int:
+    """Preflight without running."""
+    answer = open_house(args.home).view("app.doctor", "check", job=args.job)
+    output.emit(answer, lambda: render_checks(answer, output))
+    return 0 if answer["ok"] else 1
+
+
+def render_checks(answer: dict[str, Any], output: Output) -> None:
+    """Findings, one a line, the bad ones with their remedy."""
+    for item in answer["checks"]:
+        sign = output.paint("ok  ", "green") if item["ok"] else output.paint("bad ", "red")
+        output.text(f"{sign} {item['check']}: {item['what']}")
+        if item["remedy"]:
+            output.text(f"       → {item['remedy']}")
+
+
+def _one_or_all(args: Namespace) -> str | None:
+    if (args.job is None) == (not args.all):
+        raise Usage("name one job, or --all", "for example `horae pause heartbeat`")
+    return args.job

@@ -1,0 +1,53 @@
+"""`horae list`: the command that people type most, so it loads only what it needs."""
+
+from __future__ import annotations
+
+from horae.errors import Usage
+from horae.wiring import open_house
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from horae.cli.output import Output
+
+STATES = ("active", "paused", "completed", "quarantined", "draft")
+LIMIT_MAX = 10_000
+
+
+def options_list(parser: ArgumentParser) -> None:
+    """What `list` takes."""
+    parser.add_argument("--all", action="store_true", help="completed jobs too")
+    parser.add_argument("--state", choices=STATES, help="only jobs in this state")
+    parser.add_argument("--limit", type=int, default=200, metavar="N", help="at most so many (default 200)")
+    parser.add_argument("--cursor", metavar="C", help="go on behind this one")
+
+
+def do_list(args: Namespace, output: Output) -> int:
+    """List jobs by slug."""
+    if not 1 <= args.limit <= LIMIT_MAX:
+        raise Usage(f"--limit must be from 1 to {LIMIT_MAX}, not {args.limit}")
+    reader = open_house(args.home).reader()
+    answer = reader.list_jobs(all=args.all, state=args.state, limit=args.limit, cursor=args.cursor)
+    output.emit(answer, lambda: render(answer, output))
+    return 0
+
+
+def render(answer: dict, output: Output) -> None:
+    """The table, then what is wrong with the broken ones."""
+    jobs = answer["jobs"]
+    if not jobs:
+        output.text("no jobs. `horae add` makes one; `horae list --all` shows completed ones too.")
+        return
+    rows = [
+        (job["slug"], job["state"], job["next_slot"] or "-", job["meaning"] or job["schedule"] or "-", job["last_outcome"] or "-",
+         job["last_run_state"] or "-") for job in jobs
+    ]  # fmt: skip
+    output.table(("JOB", "STATE", "NEXT", "RUNS", "LAST", "RUN"), rows, stretch=3, states=(1, 4, 5))
+    for job in jobs:
+        if job["problem"]:
+            output.note(f"{job['slug']}: {job['problem']['message']}")
+        elif job["completed_reason"] and output.terminal:
+            output.note(f"{job['slug']}: completed, {job['completed_reason']}")
+    if answer["cursor"]:
+        output.note(f"more: horae list --cursor {answer['cursor']}")

@@ -1,0 +1,123 @@
+"""From argv to an exit status. Loads the one command that was named, so that `horae list` starts fast.
+
+Whatever a person can cause ends as a message with what was wrong and what to do, never as a traceback; with `--json` it
+is the `error` object on standard output. An error that is not in the tree is a fault of ours and says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+
+from horae.cli.output import Output
+from horae.errors import Problem, Usage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+COMMANDS = {  # name → (module, what it does)
+    "init": ("house", "make a home"),
+    "up": ("house", "run the gateway in the foreground"),
+    "status": ("house", "is the gateway alive, what is next, how late were the last runs"),
+    "doctor": ("house", "look for everything that is known to be silently broken"),
+    "add": ("jobs", "make a job"),
+    "list": ("listing", "list jobs"),
+    "show": ("jobs", "show one job with its next slots"),
+    "edit": ("jobs", "change a job, or open its file in an editor"),
+    "pause": ("jobs", "stop a job's slots, or all jobs'"),
+    "resume": ("jobs", "let slots run again"),
+    "remove": ("jobs", "delete a job"),
+    "check": ("jobs", "preflight a job, or all of them, without running"),
+    "run": ("runs", "run a job now"),
+    "runs": ("runs", "list runs, newest first"),
+    "log": ("runs", "show what a run said"),
+    "why": ("runs", "show the decisions about a job's slots"),
+    "next": ("slots", "preview the next slots of a job, a schedule, or the home"),
+    "skip": ("slots", "skip one slot"),
+    "move": ("slots", "move one slot"),
+    "undo": ("slots", "take back what a person did last"),
+    "completions": ("completions", "print a completion script for bash, zsh or fish"),
+    "version": ("house", "print the version"),
+}
+INTERRUPTED = 130
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises instead of leaving, so that `--json` gets its error as JSON."""
+
+    def error(self, message: str) -> NoReturn:
+        raise Usage(f"{self.prog}: {message}", f"`{self.prog} --help` shows what it takes")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command. Returns the exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    output = Output(json="--json" in words)
+    try:
+        return dispatch(words, output)
+    except Problem as problem:
+        output.problem(problem)
+        return problem.exit_status
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has enough of it
+        return 0
+
+
+def dispatch(words: list[str], output: Output) -> int:
+    """Find the command among the words and hand it the rest."""
+    before: list[str] = []
+    while words and words[0].startswith("-"):
+        before.append(words.pop(0))
+        if before[-1] == "--home" and words:
+            before.append(words.pop(0))
+    if not words:
+        return _bare(before, output)
+    name = words[0]
+    if name == "help":
+        return dispatch([*words[1:2], "--help"], output)
+    if name not in COMMANDS:
+        raise _unknown(name)
+    module = import_module(f"horae.cli.{COMMANDS[name][0]}")
+    parser = parser_for(name, module)
+    return getattr(module, f"do_{name}")(parser.parse_args([*before, *words[1:]]), output)
+
+
+def parser_for(name: str, module: object) -> Parser:
+    """The parser of one command."""
+    parser = Parser(prog=f"horae {name}", description=COMMANDS[name][1], allow_abbrev=False)
+    getattr(module, f"options_{name}")(parser)
+    common = parser.add_argument_group("everywhere")
+    common.add_argument("--home", metavar="DIR", help="the home folder (default: $HORAE_HOME, else ~/.horae)")
+    common.add_argument("--json", action="store_true", help="print one JSON document")
+    return parser
+
+
+def _bare(before: list[str], output: Output) -> int:
+    if "--version" in before:
+        return dispatch(["version", *[word for word in before if word != "--version"]], output)
+    for word in before:
+        if word.startswith("-") and word not in ("-h", "--help", "--json", "--home"):
+            raise Usage(f"horae: unknown option {word}", "`horae --help` lists the commands")
+    if output.json:
+        output.emit({"commands": {name: what for name, (_, what) in COMMANDS.items()}}, None)
+        return 0
+    output.text("usage: horae [--home DIR] [--json] COMMAND …\n\ncommands:")
+    for name, (_, what) in COMMANDS.items():
+        output.text(f"  {name:<12} {what}")
+    output.text("\n`horae COMMAND --help` shows the options of one. Start with `horae init --example` and `horae up`.")
+    return 0
+
+
+def _unknown(name: str) -> Usage:
+    begun = [known for known in COMMANDS if known.startswith(name[:2])]
+    hint = f"did you mean {' or '.join(begun)}?" if begun else "`horae --help` lists the commands"
+    return Usage(f"horae: there is no command {name!r}", hint)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

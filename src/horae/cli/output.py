@@ -1,0 +1,151 @@
+"""How answers look: JSON for programs, a table and colours on a terminal, plain tab-separated lines in a pipe.
+
+Everything that came from outside is cleaned before it reaches a terminal: a job's name or a program's output must not
+move the cursor.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from horae import config
+from horae.core.text import clip, display_width, one_line, pad
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from horae.errors import Problem
+
+CELL_CHARS_MAX = 400
+COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "grey": "90", "bold": "1"}
+STATE_COLOURS = {
+    "active": "green", "completed": "green", "ran": "green", "delivered": "green", "running": "blue", "claimed": "blue",
+    "paused": "yellow", "skipped": "yellow", "missed": "yellow", "unknown": "yellow", "cancelled": "yellow",
+    "quarantined": "red", "failed": "red", "blocked": "red", "void": "grey", "released": "grey", "suppressed": "grey",
+}  # fmt: skip
+
+
+class Output:
+    """Where a command's answer goes."""
+
+    def __init__(self, *, json: bool) -> None:
+        self.json = json
+        self.terminal = sys.stdout.isatty()
+        self.colours = config.colours()
+
+    def emit(self, answer: Any, render: Callable[[], None] | None) -> None:
+        """Print the answer as JSON, or let `render` show it to a person."""
+        if self.json or render is None:
+            sys.stdout.write(_dumps(answer))
+        else:
+            render()
+        sys.stdout.flush()
+
+    def text(self, text: str) -> None:
+        """One or more lines of our own."""
+        sys.stdout.write(text + "\n")
+
+    def outside(self, text: str) -> None:
+        """Text that a program printed: as it is in a pipe, without what moves the cursor on a terminal."""
+        if self.terminal:
+            text = "\n".join(_shown(line) for line in text.split("\n"))
+        sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
+
+    def follow(self, text: str | None, run: str, ended: dict[str, Any] | None = None) -> None:
+        """A piece of a live run's output, or its end; with --json one object a line."""
+        if self.json:
+            sys.stdout.write(json.dumps({"run": run, "text": text, "ended": ended}, ensure_ascii=False) + "\n")
+        elif text is not None:
+            sys.stdout.write("\n".join(_shown(line) for line in text.split("\n")) if self.terminal else text)
+        elif ended is not None:
+            sys.stdout.write(f"── {ended['state']}: {ended['reason']} ──\n" if self.terminal else "")
+        sys.stdout.flush()
+
+    def note(self, text: str) -> None:
+        """Something beside the answer."""
+        if not self.json:
+            sys.stderr.write(self.paint(text, "yellow") + "\n")
+
+    def paint(self, text: str, colour: str | None) -> str:
+        """The text in a colour, on a terminal that has them."""
+        return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if colour and self.colours else text
+
+    def state(self, word: object) -> str:
+        """A state in its colour."""
+        return self.paint(str(word), STATE_COLOURS.get(str(word)))
+
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[object]], *, stretch: int, states: Sequence[int] = ()) -> None:
+        """Rows under heads. On a terminal the column `stretch` gives way when the screen is narrow."""
+        cells = [[one_line("" if cell is None else str(cell), CELL_CHARS_MAX) for cell in row] for row in rows]
+        if not self.terminal:
+            for row in cells:
+                sys.stdout.write("\t".join(row) + "\n")
+            return
+        widths = [max([display_width(head), *(display_width(row[at]) for row in cells)]) for at, head in enumerate(heads)]
+        spare = os.get_terminal_size().columns - sum(widths) - 2 * (len(heads) - 1)
+        if spare < 0:
+            widths[stretch] = max(8, widths[stretch] + spare)
+        sys.stdout.write(self.paint("  ".join(pad(clip(h, w), w) for h, w in zip(heads, widths, strict=True)).rstrip(), "bold") + "\n")
+        for row in cells:
+            shown = [pad(clip(cell, width), width) for cell, width in zip(row, widths, strict=True)]
+            for at in states:
+                shown[at] = self.paint(shown[at], STATE_COLOURS.get(row[at]))
+            sys.stdout.write("  ".join(shown).rstrip() + "\n")
+
+    def pairs(self, rows: Sequence[tuple[str, object]]) -> None:
+        """Names and values below one another; empty values are left out."""
+        width = max((len(name) for name, value in rows if value not in (None, "")), default=0)
+        for name, value in rows:
+            if value not in (None, ""):
+                sys.stdout.write(f"{self.paint(pad(name, width), 'bold')}  {value}\n")
+
+    def change(self, answer: Any) -> None:
+        """What a changing command did, how to take it back, and what to know about it."""
+
+        def render() -> None:
+            self.text(one_line(str(answer["did"]), CELL_CHARS_MAX))
+            if answer.get("meaning"):
+                self.text(f"  runs {answer['meaning']} ({answer['job'].get('timezone', '')})")
+            self.slots(answer.get("slots", ()))
+            if answer.get("undo"):
+                self.text(f"  undo: {answer['undo']}")
+            for warning in answer.get("warnings", ()):
+                self.note(f"  note: {one_line(warning, CELL_CHARS_MAX)}")
+
+        self.emit(answer, render)
+
+    def slots(self, slots: Sequence[dict[str, Any]]) -> None:
+        """Next slots, one a line, with their offsets."""
+        for slot in slots:
+            moved = f" → {slot['due']}" if slot.get("note") == "moved" else ""
+            note = f"  ({slot['note']})" if slot.get("note") else ""
+            self.text(f"    {slot['slot']}{moved}{note}")
+
+    def problem(self, problem: Problem) -> None:
+        """A refusal: JSON on standard output, or two lines on standard error."""
+        if self.json:
+            sys.stdout.write(_dumps({"error": problem.as_json()}))
+            sys.stdout.flush()
+            return
+        sys.stdout.flush()
+        red = f"\x1b[{COLOURS['red']}m" if self.colours and sys.stderr.isatty() else ""
+        sys.stderr.write(f"{red}error:{chr(27) + '[0m' if red else ''} {_lines(problem.message)}\n")
+        if problem.hint:
+            sys.stderr.write(f"  {_lines(problem.hint)}\n")
+
+
+def _shown(line: str) -> str:
+    """A line with its tabs and blanks, but without control characters."""
+    return "".join(char if char == "\t" or char.isprintable() else f"\\x{ord(char):02x}" for char in line)
+
+
+def _lines(text: str) -> str:
+    return "\n  ".join(_shown(line) for line in text.split("\n"))
+
+
+def _dumps(answer: object) -> str:
+    return json.dumps(answer, ensure_ascii=False, indent=2) + "\n"

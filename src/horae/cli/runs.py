@@ -1,0 +1,212 @@
+"""`run runs log why`."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from horae.cli.output import Output
+from horae.errors import NotFound, Unavailable, Usage
+from horae.timing.durations import duration_words, short_duration
+from horae.wiring import House, open_house
+
+STATES = ("claimed", "running", "completed", "failed", "cancelled", "unknown", "blocked", "released")
+ENDED = ("completed", "failed", "cancelled", "unknown", "blocked")
+LIMIT_MAX = 10_000
+LOOK_EVERY_S = 0.1  # while a person waits for a run
+
+
+def options_run(parser: ArgumentParser) -> None:
+    """What `run` takes."""
+    parser.add_argument("job", metavar="JOB")
+    parser.add_argument("--dry", action="store_true", help="show what would be started, start nothing")
+    parser.add_argument("--wait", action="store_true", help="wait for its end and show what it said")
+    parser.add_argument("--with", dest="input", metavar="TEXT", help="given to the run as HORAE_WITH")
+
+
+def do_run(args: Namespace, output: Output) -> int:
+    """Run a job now."""
+    house = open_house(args.home)
+    if args.dry:
+        return _rehearse(house, args.job, output)
+    if args.wait and house.holder is None:
+        raise Unavailable("no gateway is running, so there is nothing to wait for", "start one with `horae up`")
+    answer = house.call("run", job=args.job, input=args.input)
+    if not args.wait:
+        output.change(answer)
+        return 0
+    return _show_end(house, answer["run_id"], output)
+
+
+def _rehearse(house: House, job: str, output: Output) -> int:
+    answer = house.view("app.runs", "rehearse", job=job)
+
+    def render() -> None:
+        output.pairs([
+            ("would start", shlex.join(answer["argv"]) or "nothing"),
+            ("in", answer["cwd"]),
+            ("ends it after", duration_words(round(answer["wall_s"]))),
+            ("delivers to", ", ".join(answer["deliver"])),
+        ])  # fmt: skip
+        for problem in answer["problems"]:
+            output.text(output.paint(f"would be blocked: {problem}", "red"))
+
+    output.emit(answer, render)
+    return 1 if answer["problems"] else 0
+
+
+def _show_end(house: House, run_id: str, output: Output) -> int:
+    """Wait for a run, then show its result. Exit 1 when it did not complete."""
+    answer = _wait(house, run_id)
+    output.emit(answer, lambda: render_log(answer, output))
+    return 0 if answer["run"]["state"] == "completed" else 1
+
+
+def _wait(house: House, run_id: str) -> dict[str, Any]:
+    while True:
+        try:
+            answer = house.view("app.views", "run_log", run=run_id)
+        except NotFound:
+            answer = None  # ordered, not begun
+        if answer is not None and answer["run"]["state"] in ENDED and answer["run"]["outcome"] is not None:
+            return answer
+        house.ask("status")  # raises when the gateway has gone meanwhile
+        time.sleep(LOOK_EVERY_S)
+
+
+def options_runs(parser: ArgumentParser) -> None:
+    """What `runs` takes."""
+    parser.add_argument("job", metavar="JOB", nargs="?")
+    parser.add_argument("--state", choices=STATES, help="only runs in this state")
+    parser.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many (default 20)")
+    parser.add_argument("--cursor", metavar="C", help="go on behind this one")
+
+
+def do_runs(args: Namespace, output: Output) -> int:
+    """List runs."""
+    if not 1 <= args.limit <= LIMIT_MAX:
+        raise Usage(f"--limit must be from 1 to {LIMIT_MAX}, not {args.limit}")
+    if args.cursor is not None and not args.cursor.isdigit():
+        raise Usage(f"--cursor {args.cursor!r} is not one that `runs` printed")
+    answer = open_house(args.home).view(
+        "app.views", "list_runs", job=args.job, state=args.state, limit=args.limit, cursor=args.cursor
+    )
+
+    def render() -> None:
+        if not answer["runs"]:
+            output.text("no runs yet")
+            return
+        rows = [
+            (run["id"], run["job"], run["slot"], run["trigger"], run["state"], _short(run["lateness_s"]), _short(run["duration_s"]),
+             ", ".join(f"{item['target']} {item['state']}" for item in run["deliveries"]), run["reason"] or "")
+            for run in answer["runs"]
+        ]  # fmt: skip
+        output.table(("RUN", "JOB", "SLOT", "BY", "STATE", "LATE", "TOOK", "DELIVERED", "WHY"), rows, stretch=8, states=(4,))
+        if answer["cursor"]:
+            output.note(f"more: horae runs --cursor {answer['cursor']}")
+
+    output.emit(answer, render)
+    return 0
+
+
+def _short(seconds: float | None) -> str:
+    return "" if seconds is None else short_duration(seconds)
+
+
+def options_log(parser: ArgumentParser) -> None:
+    """What `log` takes."""
+    parser.add_argument("run", metavar="RUN", help="a run's id or a unique beginning of it")
+    parser.add_argument("--follow", action="store_true", help="show a live run's output as it comes, until it ends")
+
+
+def do_log(args: Namespace, output: Output) -> int:
+    """Show what a run said."""
+    house = open_house(args.home)
+    if args.follow:
+        return _follow(house, args.run, output)
+    answer = house.view("app.views", "run_log", run=args.run)
+    output.emit(answer, lambda: render_log(answer, output))
+    return 0
+
+
+def _follow(house: House, run: str, output: Output) -> int:
+    """Print a live run's standard output as it comes; with --json one object a line."""
+    shown = 0
+    while True:
+        answer = house.view("app.views", "run_log", run=run)
+        done = answer["run"]["state"] in ENDED
+        text = answer["stdout"] if done else ""
+        if not done and house.holder is not None:
+            text = house.ask("so_far", run=answer["run"]["id"])["stdout"]
+        if text and len(text) > shown:
+            output.follow(text[shown:], answer["run"]["id"])
+            shown = len(text)
+        if done:
+            output.follow(None, answer["run"]["id"], answer["run"])
+            return 0
+        if house.holder is None:
+            raise Unavailable("the run is live, but no gateway watches it", "`horae up` finds out what became of it")
+        time.sleep(LOOK_EVERY_S)
+
+
+def render_log(answer: dict[str, Any], output: Output) -> None:
+    """A run's head, then what it said."""
+    run = answer["run"]
+    took = f", took {short_duration(run['duration_s'])}" if run["duration_s"] is not None else ""
+    late = f", {short_duration(run['lateness_s'])} late" if run["lateness_s"] is not None else ""
+    output.text(f"{output.state(run['state'])}  {run['job']}  slot {run['slot']}{late}{took}")
+    if run["reason"]:
+        output.text(f"reason: {run['reason']}")
+    for item in run["deliveries"]:
+        output.text(f"delivery: {item['target']} {output.state(item['state'])} {item['reason'] or item['evidence'] or ''}")
+    if answer["message"] is None:
+        output.text("it has not ended; `horae log RUN --follow` shows its output as it comes")
+    for title in ("stdout", "stderr"):
+        if answer[title]:
+            cut = answer[f"{title}_cut_bytes"]
+            output.text(output.paint(f"── {title} {f'({cut} bytes were cut) ' if cut else ''}──", "grey"))
+            output.outside(answer[title])
+
+
+def options_why(parser: ArgumentParser) -> None:
+    """What `why` takes."""
+    parser.add_argument("job", metavar="JOB")
+    parser.add_argument("slot", metavar="SLOT", nargs="?", help="an instant, an occurrence key, or `next` (default: the latest ones)")
+    parser.add_argument("--limit", type=int, default=5, metavar="N", help="how many of the latest (default 5)")
+
+
+def do_why(args: Namespace, output: Output) -> int:
+    """Show decisions."""
+    if not 1 <= args.limit <= LIMIT_MAX:
+        raise Usage(f"--limit must be from 1 to {LIMIT_MAX}, not {args.limit}")
+    answer = open_house(args.home).view("app.views", "why", job=args.job, slot=args.slot, limit=args.limit)
+
+    def render() -> None:
+        for item in answer["occurrences"]:
+            state = output.state(item["outcome"] or item["state"])
+            span = f" to {item['span']['to']}: {item['span']['count']} slots" if item["span"] else ""
+            output.text(f"{item['slot']}{span}  {state}  {item['reason'] or ''}  [{item['key']}]")
+            for decision in item["decisions"]:
+                output.text(f"    {decision['at'] or '-'}  {decision['actor']}: {told(decision)}")
+        if not answer["occurrences"]:
+            output.text("nothing is on record yet; `horae next` shows what is planned")
+
+    output.emit(answer, render)
+    return 0
+
+
+def told(decision: dict[str, Any]) -> str:
+    """One decision in words."""
+    detail = {key: value for key, value in decision["detail"].items() if key != "undo" and value not in (None, "", 0)}
+    match decision["what"]:
+        case "planned" | "ahead":
+            return f"{'planned' if decision['what'] == 'planned' else detail.get('note')} by {detail.get('by')} in {detail.get('zone')}"
+        case "claimed":
+            missed = f", it stands for {detail['missed']} missed before it" if detail.get("missed") else ""
+            late = detail.get("late_s", 0)
+            return f"claimed, {short_duration(late)} after it was due" + missed
+        case _:
+            more = ", ".join(f"{key.removesuffix('_s')} {short_duration(value) if key.endswith('_s') else value}" for key, value in detail.items())
+            return decision["what"].replace("_", " ") + (f": {more}" if more else "")

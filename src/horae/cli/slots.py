@@ -1,0 +1,80 @@
+"""`next skip move undo`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from horae.cli.output import Output
+from horae.errors import Usage
+from horae.wiring import open_house
+
+
+def options_next(parser: ArgumentParser) -> None:
+    """What `next` takes."""
+    parser.add_argument("job", metavar="JOB", nargs="?", help="a job; without one, what is next in the whole home")
+    parser.add_argument("--schedule", metavar="S", help="a schedule that no job has")
+    parser.add_argument("--timezone", metavar="TZ", help="its zone (default: the home's)")
+    parser.add_argument("--from", dest="start", metavar="T", help="count from this instant (default: now)")
+    parser.add_argument("-n", dest="count", type=int, default=5, metavar="N", help="how many (default 5)")
+
+
+def do_next(args: Namespace, output: Output) -> int:
+    """Preview slots."""
+    if args.job is not None and args.schedule is not None:
+        raise Usage("give a job or --schedule, not both", None)
+    answer = open_house(args.home).view(
+        "app.views", "next_slots", job=args.job, schedule=args.schedule, timezone=args.timezone, start=args.start, count=args.count
+    )
+
+    def render() -> None:
+        if answer["meaning"]:
+            output.text(f"{answer['meaning']} ({answer['timezone']})")
+        if answer.get("job", {}).get("state") not in (None, "active"):
+            output.note(f"the job is {answer['job']['state']}: these slots will not run as it is")
+        for slot in answer["slots"]:
+            moved = f" → {slot['due']}" if slot["due"] != slot["slot"] else ""
+            job = f"  {slot['job']}" if "job" in slot else ""
+            output.text(f"    {slot['slot']}{moved}{job}" + (f"  ({slot['note']})" if slot["note"] else ""))
+        if not answer["slots"]:
+            output.text("no slots ahead")
+        for warning in answer.get("warnings", ()):
+            output.note(f"note: {warning}")
+
+    output.emit(answer, render)
+    return 0
+
+
+def options_skip(parser: ArgumentParser) -> None:
+    """What `skip` takes."""
+    parser.add_argument("job", metavar="JOB")
+    parser.add_argument("slot", metavar="SLOT", nargs="?", default="next", help="an instant, an occurrence key, or `next` (the default)")
+
+
+def do_skip(args: Namespace, output: Output) -> int:
+    """Skip one slot."""
+    output.change(open_house(args.home).call("skip", job=args.job, slot=args.slot))
+    return 0
+
+
+def options_move(parser: ArgumentParser) -> None:
+    """What `move` takes."""
+    parser.add_argument("job", metavar="JOB")
+    parser.add_argument("slot", metavar="SLOT", help="an instant, an occurrence key, or `next`")
+    parser.add_argument("--to", required=True, metavar="WHEN", help='for example "2026-12-24T18:00", "in 2h", "tomorrow at 9am"')
+
+
+def do_move(args: Namespace, output: Output) -> int:
+    """Move one slot."""
+    output.change(open_house(args.home).call("move", job=args.job, slot=args.slot, to=args.to))
+    return 0
+
+
+def options_undo(parser: ArgumentParser) -> None:
+    """What `undo` takes."""
+    parser.add_argument("entry", metavar="ENTRY", type=int, nargs="?", help="a number that a change printed (default: the newest change)")
+
+
+def do_undo(args: Namespace, output: Output) -> int:
+    """Take a change back."""
+    output.change(open_house(args.home).call("undo", entry=args.entry))
+    return 0

@@ -1,0 +1,128 @@
+"""From a home folder to a working system: the only module that names adapters.
+
+It loads them by name and only when asked, because `horae list` must not pay for what the gateway needs. Nothing else in
+the package imports inside a function.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+
+from horae import config
+from horae.control import place
+from horae.errors import NotFound, Problem, Refused, Unavailable
+from horae.limits import ANSWER_TIMEOUT_S
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from horae.ports import Home
+    from horae.store.queries import Reader
+
+
+def load(module: str, name: str) -> Any:
+    """`horae.<module>.<name>`, imported now."""
+    return getattr(import_module(f"horae.{module}"), name)
+
+
+class House:
+    """One home as the command line sees it: whom to ask, and where to look."""
+
+    def __init__(self, option: str | None) -> None:
+        self.path = config.home_path(option)
+        self.db = os.path.join(self.path, "state", "runtime.db")
+        self.jobs = os.path.join(self.path, "jobs")
+        self.actor = config.actor()
+        self._home: Home | None = None
+        self._holder: dict[str, Any] | None | bool = False
+
+    @property
+    def holder(self) -> dict[str, Any] | None:
+        """Who runs the gateway of this home, or None."""
+        if self._holder is False:
+            self._holder = place.holder(self.path)
+        return self._holder  # pyright: ignore[reportReturnType]
+
+    def exists(self) -> None:
+        """Refuse to work in a folder that is no home: a mistyped path must not become one silently."""
+        if not os.path.isdir(self.jobs):
+            raise NotFound(f"there is no home at {self.path}", f"`horae --home {self.path} init` makes one", home=self.path)
+
+    def reader(self) -> Reader:
+        """A reader of what the store knows, after taking in edits that no gateway has seen."""
+        self.exists()
+        self.freshen()
+        found = load("store.queries", "open_reader")(self.db)
+        if found is None:
+            raise NotFound(f"{self.db} is missing", "`horae doctor` says more")
+        return found
+
+    def freshen(self) -> None:
+        """Without a gateway, take in changed job files first. With one, it has done that already."""
+        if self.holder is not None:
+            return
+        reader = load("store.queries", "open_reader")(self.db)
+        if reader is not None:
+            try:
+                known, found = reader.signatures(), load("store.jobscan", "signatures")(self.jobs)
+            finally:
+                reader.close()
+            if all(found.get(slug, "gone") == signature for slug, signature in known.items()) and len(found) <= len(known):
+                return
+        load("app.reload", "reload")(self.home)
+
+    @property
+    def home(self) -> Home:
+        """What use cases work on, in this process."""
+        if self._home is None:
+            self._home = load("wiring.assembly", "assemble")(self.path, actor=self.actor, gateway=self.holder is not None)
+        return self._home  # pyright: ignore[reportReturnType]
+
+    def call(self, verb: str, **args: object) -> dict[str, Any]:
+        """Have a use case done that changes something: by the gateway if there is one, else here."""
+        self.exists()
+        self.refuse_runs(verb)
+        if self.holder is not None:
+            return self.ask(verb, actor=self.actor, **args)
+        self.freshen()
+        return load("app.verbs", "VERBS")[verb](self.home, **args)
+
+    def ask(self, verb: str, **args: object) -> dict[str, Any]:
+        """Ask the gateway."""
+        return load("control.client", "ask")(self.path, verb, args, ANSWER_TIMEOUT_S * 12 if verb != "status" else ANSWER_TIMEOUT_S)
+
+    def view(self, module: str, name: str, **args: object) -> dict[str, Any]:
+        """A use case that only looks."""
+        self.exists()
+        self.freshen()
+        return load(module, name)(self.home, **args)
+
+    def gateway(self) -> Mapping[str, Any] | None:
+        """The gateway's own word on itself; `alive` is False when it holds the home and does not answer."""
+        if self.holder is None:
+            return None
+        try:
+            return self.ask("status")
+        except Unavailable:
+            return {**self.holder, "alive": False}
+        except Problem as problem:
+            return {**self.holder, "alive": True, "problems": [problem.message]}
+
+    def refuse_runs(self, verb: str) -> None:
+        """Runs cannot breed: from inside one, nothing that changes jobs is done (held by marker; see docs/promises.md)."""
+        run = config.inside_run()
+        if run is not None:
+            raise Refused(f"`{verb}` is not for runs: this is run {run}", "a run may look, but jobs are changed by people")
+
+
+def open_house(option: str | None) -> House:
+    """The home that the options mean."""
+    return House(option)
+
+
+def up(house: House, *, echo: Any) -> int:
+    """Run the gateway in the foreground; returns the exit status."""
+    return load("wiring.service", "run_gateway")(house.path, echo)

@@ -1,0 +1,193 @@
+"""The gateway as a process: lock, store, writer, engine, socket, folder watch, signals, log; in that order, and back.
+
+Every part is entered as a context, so that whatever fails on the way leaves nothing behind. Job files are taken in
+before the first claim: what was edited while nobody looked must not fire by its old schedule.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from horae import __version__, config
+from horae.app.reload import Report, reload
+from horae.app.verbs import VERBS
+from horae.clock import SystemClock
+from horae.control.place import HomeLock
+from horae.control.server import serving
+from horae.core.lateness import summary
+from horae.core.model import Owner
+from horae.engine.gateway import Gateway
+from horae.engine.slots import Slots
+from horae.errors import Conflict, Problem
+from horae.log import Narrator, set_up
+from horae.ports import Home, Ports
+from horae.runners.liveness import boot_id, host_id, started_at
+from horae.runners.process import ProcessRunner
+from horae.settings import load
+from horae.store.sqlite import SqliteStore
+from horae.store.watch import FolderWatch
+from horae.store.writer import GroupWriter
+from horae.wiring.assembly import database, home_over, reader, sender
+
+LOCK_TRIES = 20  # a command may look at the lock for a moment
+LOCK_PAUSE_S = 0.05
+LATENESS_OF = 1000  # runs that the status sums up
+STUCK_S = 10.0  # a due instant that the loop has not looked at for so long means that it is stuck
+
+log = logging.getLogger("horae")
+
+
+def run_gateway(home: str, echo: Callable[[str], None]) -> int:
+    """Run until stopped. Returns the exit status."""
+    return asyncio.run(_serve(home, echo))
+
+
+async def _serve(home: str, echo: Callable[[str], None]) -> int:
+    settings = load(home, config.environment())
+    since = datetime.now(UTC)
+    async with AsyncExitStack() as stack:
+        lock = HomeLock(home)
+        await _take(lock, {"pid": os.getpid(), "since": since.isoformat(timespec="seconds"), "version": __version__})
+        stack.callback(lock.release)
+        clock = SystemClock()
+        stack.callback(clock.close)
+        store = SqliteStore(database(home), clock)
+        stack.callback(store.close)
+        trouble: list[Problem] = []
+        writer = GroupWriter(store, partial(_troubled, trouble))
+        writer.start()
+        stack.callback(writer.close)
+        path = set_up(home, terminal=True)
+        store.listen(Narrator(_names(home)).tell)
+
+        runner = ProcessRunner(settings)
+        slots = Slots(settings.parallel)
+        owner = Owner(os.urandom(8).hex(), host_id(), boot_id(), os.getpid(), started_at(os.getpid()) or 0)
+        ports = Ports(owner, clock, writer, runner, sender, settings, slots)
+        gateway = Gateway(ports, slots, runner.stop_all, __version__)
+        whole = home_over(settings, writer, clock, runner.facts, actor="gateway", gateway=True, wake=gateway.wake)
+
+        echo(f"Horae {__version__}  ·  home {home}  ·  log {path}")
+        report = await asyncio.to_thread(reload, whole)
+        _tell(report)
+        watch = FolderWatch(whole.folder.root, partial(_edited, whole))
+        watch.start()
+        stack.callback(watch.close)
+        verbs = _verbs(whole, gateway, runner, since, trouble)
+        await stack.enter_async_context(serving(home, verbs))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, _asked_to_stop, gateway)
+        echo("ready: runs are shown as they end; Ctrl-C stops")
+        await gateway.run()
+        echo("stopped")
+    return 0
+
+
+async def _take(lock: HomeLock, who: dict[str, Any]) -> None:
+    """Take the lock. A command that only looks at it holds it for an instant, so one refusal is not an answer yet."""
+    for attempt in range(LOCK_TRIES):
+        try:
+            lock.try_take(who)
+            return
+        except Conflict:
+            if attempt == LOCK_TRIES - 1:
+                raise
+        await asyncio.sleep(LOCK_PAUSE_S)
+
+
+def _verbs(
+    home: Home, gateway: Gateway, runner: ProcessRunner, since: datetime, trouble: list[Problem]
+) -> dict[str, Callable[..., Any]]:
+    """What the socket answers: the use cases, in the name of whoever asks, and the gateway's word on itself."""
+
+    def as_actor(verb: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *, actor, **args: verb(replace(home, actor=actor), **args)
+
+    def so_far(run: str) -> Mapping[str, Any]:
+        found = runner.so_far(run)
+        return {"live": found is not None, "stdout": found[0] if found else "", "stderr": found[1] if found else ""}
+
+    verbs: dict[str, Callable[..., Any]] = {name: as_actor(verb) for name, verb in VERBS.items()}
+    verbs["status"] = lambda: _status(home, gateway, since, trouble)
+    verbs["so_far"] = so_far
+    return verbs
+
+
+def _status(home: Home, gateway: Gateway, since: datetime, trouble: list[Problem]) -> dict[str, Any]:
+    now = home.clock.now()
+    view = home.read()
+    try:
+        lateness, next_due, waiting = summary(view.lateness_ms(LATENESS_OF)), view.next_due(), view.waiting(50)
+    finally:
+        view.close()
+    problems = [problem.message for problem in trouble]
+    looked = gateway.looked_at
+    overdue = gateway.next_due is not None and (now - gateway.next_due).total_seconds() > STUCK_S
+    if overdue and (looked is None or (now - looked).total_seconds() > STUCK_S):
+        problems.append("the timer is stuck: a due instant passed and was not looked at")
+    return {
+        "alive": True,
+        "pid": os.getpid(),
+        "since": since.isoformat(timespec="seconds"),
+        "version": __version__,
+        "stopping": gateway.stopping,
+        "next_due": next_due,
+        "lateness_ms": lateness,
+        "live_runs": [{"run": claim.run_id, "job": claim.job.slug} for claim in gateway.live],
+        "waiting": waiting,
+        "problems": problems,
+    }
+
+
+def _asked_to_stop(gateway: Gateway) -> None:
+    log.info("ending live runs" if gateway.stopping else "stopping: nothing new starts")
+    gateway.stop()
+
+
+def _edited(home: Home, slugs: list[str]) -> None:
+    """Files changed; called on the watching thread."""
+    try:
+        _tell(reload(home, slugs))
+    except Problem as problem:
+        log.warning("job files could not be taken in: %s", problem.message)
+
+
+def _tell(report: Report) -> None:
+    if report.held:
+        log.warning("! %d job files vanished at once; their jobs are held until a person decides", len(report.held))
+
+
+def _troubled(trouble: list[Problem], problem: Problem | None) -> None:
+    if problem is None:
+        trouble.clear()
+        log.info("the store can be written again")
+    elif not trouble:
+        trouble.append(problem)
+        log.error("%s; trying again until it can", problem.message)
+
+
+def _names(home: str) -> Callable[[str], str]:
+    """job id → slug, read when first needed."""
+    known: dict[str, str] = {}
+
+    def name_of(job_id: str) -> str:
+        if job_id not in known:
+            view = reader(home)
+            try:
+                known[job_id] = str(view.find_job(job_id)["slug"])
+            except Problem:
+                return job_id
+            finally:
+                view.close()
+        return known[job_id]
+
+    return name_of
