@@ -1,0 +1,77 @@
+"""Single instants in text: ISO 8601 dates with a time, and wall times of a zone.
+
+A date-time with an offset is that instant. Without one it is a wall time of the job's zone; where clocks change it is
+read as calendars do (a time that is left out moves past the gap, of two equal ones the first counts) and a warning
+says so. A date alone is refused: it names a day, not a time.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from horae.errors import Invalid
+from horae.timing.clockchange import instants_of
+from horae.timing.zones import zone
+
+_ISO = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"(?:(?:[Tt]|\s)([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(\.[0-9]+)?\s?([Zz]|[+-][0-9]{2}:?[0-9]{2}(?::?[0-9]{2})?)?)?"
+)
+_HINT = "write it as 2026-12-24 18:00, or with an offset as 2026-12-24T18:00:00+01:00"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An instant (UTC, whole seconds) and what there is to warn about."""
+
+    instant: datetime
+    warnings: tuple[str, ...] = ()
+
+
+def read_instant(text: str, timezone: str) -> Reading | None:
+    """The instant of an ISO date-time; None if the text does not begin like one. Raises `Invalid`."""
+    if not re.match(r"[0-9]{4}-[0-9]", text):
+        return None
+    match = _ISO.fullmatch(text)
+    if match is None:
+        raise Invalid(f"cannot read the date {_short(text)!r}", _HINT, value=text)
+    date, time, fraction, offset = match.groups()
+    if time is None:
+        _parsed(date, text)
+        raise Invalid(f"{text} names a day but no time", f"write `{text} 09:00`, or at which time it shall run")
+    if fraction and fraction.strip(".0"):
+        raise Invalid(f"{text!r} has a part of a second; slots are whole seconds", _HINT, value=text)
+    if offset is None:
+        return on_wall(_parsed(f"{date}T{time}", text), timezone)
+    instant = _parsed(f"{date}T{time}{offset.upper()}", text)
+    try:
+        return Reading(instant.astimezone(UTC))
+    except OverflowError:
+        raise Invalid(f"{text!r} is outside of the calendar", _HINT, value=text) from None
+
+
+def on_wall(wall: datetime, timezone: str) -> Reading:
+    """The instant of a naive wall time in the zone."""
+    if not 2 <= wall.year <= 9997:
+        raise Invalid(f"the year {wall.year} is outside of the calendar", _HINT, value=wall.isoformat())
+    (instant,) = instants_of(wall, timezone)
+    shown = instant.astimezone(zone(timezone)).replace(tzinfo=None)
+    if shown != wall:
+        moved = f"{wall:%H:%M} is left out on {wall:%Y-%m-%d} in {timezone} (clock change): it runs at {shown:%H:%M}"
+        return Reading(instant, (moved,))
+    if len(instants_of(wall, timezone, repeat="both")) == 2:
+        return Reading(instant, (f"{wall:%H:%M} comes twice on {wall:%Y-%m-%d} in {timezone}: it runs at the first",))
+    return Reading(instant)
+
+
+def _parsed(iso: str, text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(iso)
+    except ValueError as error:
+        raise Invalid(f"{_short(text)!r} is no date of the calendar: {error}", _HINT, value=text) from None
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:60]}…"
