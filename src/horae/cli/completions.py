@@ -69,10 +69,7 @@ complete -F _horae horae"""
 def zsh(commands: dict[str, tuple[str, dict[str, str]]]) -> str:
     """For a file `_horae` in $fpath."""
     listed = "\n".join(f"    '{name}:{_plain(what)}'" for name, (what, _) in commands.items())
-    cases = "\n".join(
-        f"    {name}) options=({' '.join(f"'{text}[{_plain(text_help)}]'" for text, text_help in options.items())}) ;;"
-        for name, (_, options) in commands.items()
-    )
+    cases = "\n".join(f"    {name}) options=({_zsh_options(options)}) ;;" for name, (_, options) in commands.items())
     return f"""#compdef horae
 # completion of horae for zsh: put  horae completions zsh > _horae  into a folder of $fpath
 _horae() {{
@@ -91,6 +88,10 @@ _horae() {{
   _arguments $options "*:job:($jobs)"
 }}
 _horae "$@\""""
+
+
+def _zsh_options(options: dict[str, str]) -> str:
+    return " ".join(f"'{text}[{_plain(what)}]'" for text, what in options.items())
 
 
 def fish(commands: dict[str, tuple[str, dict[str, str]]]) -> str:

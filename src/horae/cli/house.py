@@ -24,7 +24,8 @@ def do_init(args: Namespace, output: Output) -> int:
     house = open_house(args.home)
     made = load("store.newhome", "make_home")(house.path, example=args.example)
     if args.example and "jobs/heartbeat.md" in made:
-        load("wiring.first", "start_heartbeat")(house.home)
+        house.freshen()
+        load("wiring.first", "prepare_examples")(house.home)
     answer: dict[str, Any] = {
         "home": house.path,
         "made": made,

@@ -10,7 +10,7 @@ import argparse
 import sys
 from importlib import import_module
 
-from horae.cli.output import Output
+from horae.cli.output import Output, screen_width
 from horae.errors import Problem, Usage
 
 TYPE_CHECKING = False
@@ -43,6 +43,13 @@ COMMANDS = {  # name → (module, what it does)
     "version": ("house", "print the version"),
 }
 INTERRUPTED = 130
+
+
+class Formatter(argparse.HelpFormatter):
+    """Knows the screen's width by itself: argparse would import half of `shutil` to ask, at every option."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=screen_width())
 
 
 class Parser(argparse.ArgumentParser):
@@ -89,7 +96,7 @@ def dispatch(words: list[str], output: Output) -> int:
 
 def parser_for(name: str, module: object) -> Parser:
     """The parser of one command."""
-    parser = Parser(prog=f"horae {name}", description=COMMANDS[name][1], allow_abbrev=False)
+    parser = Parser(prog=f"horae {name}", description=COMMANDS[name][1], allow_abbrev=False, formatter_class=Formatter)
     getattr(module, f"options_{name}")(parser)
     common = parser.add_argument_group("everywhere")
     common.add_argument("--home", metavar="DIR", help="the home folder (default: $HORAE_HOME, else ~/.horae)")

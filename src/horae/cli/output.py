@@ -86,7 +86,7 @@ class Output:
                 sys.stdout.write("\t".join(row) + "\n")
             return
         widths = [max([display_width(head), *(display_width(row[at]) for row in cells)]) for at, head in enumerate(heads)]
-        spare = os.get_terminal_size().columns - sum(widths) - 2 * (len(heads) - 1)
+        spare = screen_width() - sum(widths) - 2 * (len(heads) - 1)
         if spare < 0:
             widths[stretch] = max(8, widths[stretch] + spare)
         sys.stdout.write(self.paint("  ".join(pad(clip(h, w), w) for h, w in zip(heads, widths, strict=True)).rstrip(), "bold") + "\n")
@@ -136,6 +136,14 @@ class Output:
         sys.stderr.write(f"{red}error:{chr(27) + '[0m' if red else ''} {_lines(problem.message)}\n")
         if problem.hint:
             sys.stderr.write(f"  {_lines(problem.hint)}\n")
+
+
+def screen_width() -> int:
+    """Columns of the terminal, 100 where there is none."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 100
+    except (OSError, ValueError):
+        return 100
 
 
 def _shown(line: str) -> str:

@@ -11,9 +11,11 @@ import fcntl
 import json
 import os
 import sys
-from typing import Any
-
 from horae.errors import Conflict, Trouble
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 LOCK = "gateway.lock"
 SOCKET = "gateway.sock"

@@ -14,6 +14,8 @@ from horae.control import place
 from horae.errors import NotFound, Problem, Refused, Unavailable
 from horae.limits import ANSWER_TIMEOUT_S
 
+HELD = "gone"  # see app/reload.py: the signature of a file that vanished and whose job waits for a person
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,25 +56,32 @@ class House:
     def reader(self) -> Reader:
         """A reader of what the store knows, after taking in edits that no gateway has seen."""
         self.exists()
-        self.freshen()
-        found = load("store.queries", "open_reader")(self.db)
+        found = self._current()
+        if found is None:
+            load("app.reload", "reload")(self.home)
+            found = load("store.queries", "open_reader")(self.db)
         if found is None:
             raise NotFound(f"{self.db} is missing", "`horae doctor` says more")
         return found
 
     def freshen(self) -> None:
         """Without a gateway, take in changed job files first. With one, it has done that already."""
-        if self.holder is not None:
-            return
+        current = self._current()
+        if current is None:
+            load("app.reload", "reload")(self.home)
+        else:
+            current.close()
+
+    def _current(self) -> Reader | None:
+        """A reader, if what the store knows is what the files say (or a gateway sees to that)."""
         reader = load("store.queries", "open_reader")(self.db)
-        if reader is not None:
-            try:
-                known, found = reader.signatures(), load("store.jobscan", "signatures")(self.jobs)
-            finally:
-                reader.close()
-            if all(found.get(slug, "gone") == signature for slug, signature in known.items()) and len(found) <= len(known):
-                return
-        load("app.reload", "reload")(self.home)
+        if reader is None or self.holder is not None:
+            return reader
+        known, found = reader.signatures(), load("store.jobscan", "signatures")(self.jobs)
+        if known == found or all(found.get(slug, HELD) == signature for slug, signature in known.items()) and len(found) <= len(known):
+            return reader
+        reader.close()
+        return None
 
     @property
     def home(self) -> Home:

@@ -1,4 +1,5 @@
-"""The first minute of a new home: the heartbeat is set to begin within seconds, so that a newcomer sees work being done."""
+"""The first minute of a new home: its examples get their zone, and the heartbeat an anchor a few seconds ahead, so that a
+newcomer sees work being done at once."""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ from horae.ports import Home
 SOON = timedelta(seconds=6)
 
 
-def start_heartbeat(home: Home) -> None:
-    """Anchor the heartbeat of a fresh home a few seconds from now."""
+def prepare_examples(home: Home) -> None:
+    """Finish the example jobs of a fresh home."""
+    zone = home.settings.timezone
     anchor = (home.clock.now() + SOON).replace(microsecond=0)
-    edit_job(home, job="heartbeat", changes={"schedule": f"every 1 minute from {anchor.isoformat()}"})
+    edit_job(home, job="watchdog", changes={"timezone": zone})
+    edit_job(home, job="heartbeat", changes={"timezone": zone, "schedule": f"every 1 minute from {anchor.isoformat()}"})
