@@ -134,10 +134,15 @@ def strings(file: str, key: str, node: Node) -> tuple[str, ...]:
         hint = f"Write {key}: [{node.text}]" if node.kind == "text" and node.text else f"Write {key}: [one, two]"
         _refuse(file, key, node, f"must be a list, not {_KINDS[node.kind]}", "a list", hint)
     values = tuple(text(file, key, item) for item in node.items)
-    if len(set(values)) < len(values):
-        twice = next(v for v in values if values.count(v) > 1)
-        _refuse(file, key, node, f"names {twice} twice", "each once")
+    _each_once(file, key, node, values)
     return values
+
+
+def _each_once(file: str, key: str, node: Node, values: tuple[str, ...]) -> None:
+    if len(set(values)) < len(values):
+        seen: set[str] = set()
+        twice = next(value for value in values if value in seen or seen.add(value))
+        _refuse(file, key, node, f"names {twice} twice", "each once")
 
 
 def command(file: str, key: str, node: Node) -> tuple[str, ...]:
@@ -167,8 +172,7 @@ def deliver(file: str, key: str, node: Node) -> tuple[str, ...]:
     if not values or not all(values):
         hint = "Write deliver: [local] to keep results in the history only."
         _refuse(file, key, node, "names no target", expected, hint)
-    if len(set(values)) < len(values):
-        _refuse(file, key, node, "names a target twice", "each once")
+    _each_once(file, key, node, values)
     return values
 
 
@@ -289,6 +293,8 @@ def written(key: str, value: object) -> Written:
             raise Invalid(f"`limits` must be a mapping, not {value!r}", key=key, expected="a mapping")
         amounts = cast("Mapping[str, object]", value)
         return {limit: _limit(limit, amount) for limit, amount in amounts.items() if amount is not None}
+    if key == "repeat" and isinstance(value, str) and _WHOLE.fullmatch(value):
+        return int(value)
     if isinstance(value, bool | int | str):
         return value
     if isinstance(value, list | tuple):
@@ -303,7 +309,7 @@ def written(key: str, value: object) -> Written:
 
 def _limit(limit: str, amount: object) -> Written:
     if isinstance(amount, str):
-        return amount
+        return Decimal(amount) if _MONEY.fullmatch(amount) else amount
     if isinstance(amount, bool) or not isinstance(amount, int | float):
         raise Invalid(f"`limits.{limit}` cannot be written as {amount!r}", key=f"limits.{limit}", expected="a number")
     if limit == "usd":

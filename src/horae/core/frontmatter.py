@@ -22,12 +22,14 @@ import yaml
 from horae import limits
 from horae.errors import Invalid
 
+NESTING_MAX = 3  # one more than any key needs, so that the key's own reader can say what it expects
 PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # a wheel without the C parser reads the same, more slowly
 
 _QUOTE = "Put the value in quotes."
 _OPENING = re.compile("\ufeff?---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _STRANGE = re.compile("\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_HALF = re.compile("[\ud800-\udfff]")
 _KEY = re.compile(r"[\s?{,-]*[\"']?([A-Za-z_][\w-]*)[\"']?\s*:")
 _BLOCK_SCALAR = re.compile(r"[|>][-0-9]*[+]")
 
@@ -117,6 +119,22 @@ def parse(front: str, file: str) -> Node:
         raise fault(file, None, None, f"is not YAML: {error.reason}", "YAML") from None
 
 
+def plain_prompt(body: str, file: str, before: str = "") -> str:
+    """A body as a prompt: one kind of line end, and no blank lines around it."""
+    if not body.isascii():
+        strange = _HALF.search(body)
+        if strange is not None:
+            line = (before + body[: strange.start()]).count("\n") + 1
+            raise fault(file, line, "prompt", "the prompt contains half of a character", "text in UTF-8")
+    lines = body.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    first, last = 0, len(lines)
+    while first < last and not lines[first].strip():
+        first += 1
+    while last > first and not lines[last - 1].strip():
+        last -= 1
+    return "\n".join(lines[first:last])
+
+
 class _Tree:
     """Builds nodes from the parser's events, and refuses what has no place in a job file."""
 
@@ -128,7 +146,7 @@ class _Tree:
     def root(self) -> Node:
         root: Node | None = None
         for event in self.events:
-            kind: type = type(event)
+            kind: Any = event.__class__
             if kind is yaml.DocumentStartEvent:
                 if event.explicit or root is not None:
                     self.refuse(event, None, "a second YAML document begins here", "one document", "Remove this line.")
@@ -141,7 +159,7 @@ class _Tree:
         return root
 
     def node(self, event: Any, key: str | None, depth: int) -> Node:
-        kind: type = type(event)
+        kind: Any = event.__class__
         mark = event.start_mark
         if kind is yaml.AliasEvent or event.anchor is not None:
             self.alias(event, key)
@@ -154,7 +172,7 @@ class _Tree:
             if node.style in ("|", ">"):
                 self.trim(node)
             return node
-        if depth == 2:
+        if depth == NESTING_MAX:
             self.refuse(event, key, f"`{key}` is nested too deeply", "text")
         if kind is yaml.SequenceStartEvent:
             node = Node("list", mark.line + 2, mark.index, 0)
@@ -182,7 +200,7 @@ class _Tree:
                 if type(event) is yaml.AliasEvent:
                     self.alias(event, outer)
                 self.refuse(event, outer, "a key must be one word", "key: value")
-            name = self.node(event, outer, 2).text
+            name = self.node(event, outer, NESTING_MAX).text
             key = name if outer is None else f"{outer}.{name}"
             if name == "<<":
                 self.refuse(event, key, "the merge key << is not allowed", "the keys themselves")
@@ -226,16 +244,23 @@ _WORDS = (
     ("unexpected document indicator", "a quote is opened and not closed", "a closing quote", None),
     ("expected ',' or ']'", "a list that begins with [ is not closed, or lacks a comma", "[a, b]", None),
     ("expected ',' or '}'", "a mapping that begins with { is not closed, or lacks a comma", "{a: b, c: d}", None),
+    ("expected node content", "something in brackets is not closed, or is empty between two signs", "[a, b]", None),
     ("expected '-' indicator", "a list item and a key are mixed", "lines that all begin with -, or none", None),
     ("expected <block end>", "this line does not fit the indentation of the lines above", "key: value", None),
     ("expected key", "something stands behind a closed value, or this line does not fit the indentation of those above",
      "key: value", "Put the whole value in one pair of quotes; begin every key in the same column."),
     ("could not find expected ':'", "a line without a colon", "key: value", None),
+    ("maximum nesting depth", "brackets are nested too deeply", "text", None),
     ("unknown escape character", "a backslash that means nothing inside double quotes", "a known escape",
      "Use single quotes, or write the backslash twice."),
     ("expected comment or line break", "something stands behind | or >", "nothing else on that line", _QUOTE),
 )  # fmt: skip
-_FROM_THE_START = ("quote", "list that", "mapping that")  # these are noticed far below the place where they are
+_FROM_THE_START = (
+    "quote",
+    "list that",
+    "mapping that",
+    "without a colon",
+)  # these are noticed far below the place where they are
 
 
 def _in_plain_words(error: yaml.MarkedYAMLError, front: str, file: str) -> Invalid:

@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from horae.core.fieldforms import LIMITS, ORDER, written
-from horae.core.frontmatter import Node, fault, parse, split
+from horae.core.frontmatter import Node, fault, parse, plain_prompt, split
+from horae.core.model import Limits
 from horae.core.scalars import Written, quoted, render
 
 _BLOCK_HEAD = re.compile(r"[|>][^\s#]*([ \t]+#[^\r\n]*)?")
@@ -24,10 +25,11 @@ _DASH = re.compile(r"[ \t]*-[ \t]+")
 
 
 def edit(text: str, changes: Mapping[str, object], *, file: str = "the job file") -> str:
-    """The file with keys set, or removed where the value is None; `prompt` is the body, `limits` merges key by key.
+    """The file with keys set, or removed where the value is None; `prompt` is the body.
 
-    Values are those of a `Job` or texts as a person writes them. Raises Invalid when the file's front matter cannot be
-    parsed, for a key that no job file has, for a value that cannot be written, and when an edit cannot be made exactly.
+    Values are those of a `Job` or texts as a person writes them. A mapping for `limits` changes those that it names; a
+    `Limits` stands for all of them. Raises Invalid when the file's front matter cannot be parsed, for a key that no job
+    file has, for a value that cannot be written, and when an edit cannot be made exactly.
     """
     strange = [key for key in changes if key not in ORDER and key != "prompt"]
     if strange:
@@ -37,6 +39,8 @@ def edit(text: str, changes: Mapping[str, object], *, file: str = "the job file"
     front = parts.front
     for key in sorted(changes.keys() - {"prompt"}, key=ORDER.index):
         value = changes[key]
+        if isinstance(value, Limits):
+            value = {limit: getattr(value, field) for limit, (field, _) in LIMITS.items()}
         if key == "limits" and isinstance(value, Mapping):
             front = _merge_limits(front, cast("Mapping[str, object]", value), newline, file)
         else:
@@ -47,7 +51,7 @@ def edit(text: str, changes: Mapping[str, object], *, file: str = "the job file"
         prompt = changes["prompt"]
         if not isinstance(prompt, str | None):
             raise fault(file, None, "prompt", "`prompt` must be text", "text")
-        closing, body = _new_body(closing, body, prompt or "", newline)
+        closing, body = _new_body(closing, body, prompt or "", newline, file)
     result = parts.opening + front + closing + body
     split(result, file)  # raises for what has grown too large
     return result
@@ -111,8 +115,9 @@ def _replace(front: str, old: Node, value: Written, flow: bool, newline: str) ->
             return f"{front[:colon]} {render(value)}{front[colon:first]}{front[_line_end(front, old.end) :]}"
     new = quoted(value, old.style) if old.style in ("'", '"') and isinstance(value, str) else render(value, flow=flow)
     head = _BLOCK_HEAD.match(front, old.start) if old.style in ("|", ">") else None
-    if head is not None and head[1]:
-        new += head[1]
+    if head is not None:
+        text = front[old.start : old.end]
+        new += (head[1] or "") + text[len(text.rstrip()) :]  # with |+ the blank lines below belong to the value
     if old.start == old.end and front[old.start - 1] == ":":
         new = " " + new
     return front[: old.start] + new + front[old.end :]
@@ -208,15 +213,15 @@ def _rest(node: Node | None, without: frozenset[str]) -> object:
     return {key: child.value() for key, child in node.entries.items() if key not in without} or None
 
 
-def _new_body(closing: str, body: str, prompt: str, newline: str) -> tuple[str, str]:
+def _new_body(closing: str, body: str, prompt: str, newline: str, file: str) -> tuple[str, str]:
     """The prompt replaced between the blank lines that surround it. The same prompt leaves the body as it is."""
     lines = body.split("\n")
     full = [i for i, line in enumerate(lines) if line.strip()]
     core = "\n".join(lines[full[0] : full[-1] + 1]) if full else ""
     old = core.removesuffix("\r") if full and full[-1] < len(lines) - 1 else core
-    if old.replace("\r\n", "\n") == prompt:
+    if plain_prompt(old, file) == prompt:
         return closing, body
-    new = prompt.replace("\r\n", "\n").replace("\n", newline)
+    new = prompt.replace("\r\n", "\n").replace("\r", "\n").replace("\n", newline)
     if not old:
         closing = closing if closing.endswith("\n") else closing + newline
         return closing, f"{new}{newline}" if new else ""

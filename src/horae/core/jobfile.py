@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -71,26 +70,10 @@ def read(text: str, *, file: str, slug: str, default_timezone: str = "UTC", anch
     values.setdefault("name", clean_name(slug)[: limits.NAME_CHARS_MAX] or slug_of(slug))
     values.setdefault("timezone", default_timezone)
     _check_cadence(file, entries, values, anchor)
-    prompt = plain_prompt(parts.body, file, parts.opening + parts.front + parts.closing)
+    prompt = frontmatter.plain_prompt(parts.body, file, parts.opening + parts.front + parts.closing)
     job = Job(slug=slug, prompt=prompt, **values)
     _check_work(file, entries, job)
     return job
-
-
-def plain_prompt(body: str, file: str, before: str = "") -> str:
-    """A body as a prompt: one kind of line end, and no blank lines around it."""
-    if not body.isascii():
-        strange = re.search("[\ud800-\udfff]", body)
-        if strange is not None:
-            line = (before + body[: strange.start()]).count("\n") + 1
-            raise fault(file, line, "prompt", "the prompt contains half of a character", "text in UTF-8")
-    lines = body.replace("\r\n", "\n").split("\n")
-    first, last = 0, len(lines)
-    while first < last and not lines[first].strip():
-        first += 1
-    while last > first and not lines[last - 1].strip():
-        last -= 1
-    return "\n".join(lines[first:last])
 
 
 def _check_cadence(file: str, entries: Mapping[str, Node], values: Mapping[str, object], anchor: datetime) -> None:
@@ -134,7 +117,7 @@ def compose(job: Job) -> str:
         value = getattr(job, key)
         if key in {"name", "schedule", "timezone"} or value != _DEFAULTS[key]:
             lines.append(f"{key}: {render(written(key, value))}\n")
-    prompt = plain_prompt(job.prompt, file)
+    prompt = frontmatter.plain_prompt(job.prompt, file)
     text = "---\n" + "".join(lines) + "---\n" + (f"{prompt}\n" if prompt else "")
     again, asked = read(text, file=file, slug=job.slug), replace(job, prompt=prompt)
     if again != asked:
@@ -187,7 +170,7 @@ def digest(job: Job) -> str:
 
 
 def cadence_digest(job: Job) -> str:
-    """Sixteen hex digits of what decides when the job runs: when this changes, and only then, planned slots are void."""
+    """Sixteen hex digits of what decides when the job runs: planned slots become void only when this changes."""
     return _digest([job.schedule, job.timezone, job.repeat, job.enabled])
 
 

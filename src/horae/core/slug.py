@@ -15,7 +15,7 @@ RESERVED = _DEVICES | {"readme", "license", "index"}  # files with a meaning of 
 
 def slug_of(name: str) -> str:
     """A slug for a name: `[a-z0-9-]`, never empty, at most SLUG_CHARS_MAX long, never one of RESERVED."""
-    folded = unicodedata.normalize("NFKD", name.casefold()).translate(_LETTERS)
+    folded = unicodedata.normalize("NFKD", name.casefold()).casefold().translate(_LETTERS)
     kept = (c if c.isascii() and c.isalnum() else "" if unicodedata.combining(c) or c in "'’" else "-" for c in folded)
     words = [word for word in "".join(kept).split("-") if word]
     slug = "-".join(words)[:SLUG_CHARS_MAX].strip("-") or FALLBACK

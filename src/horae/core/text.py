@@ -18,6 +18,7 @@ ELLIPSIS = "…"
 
 _JOINERS = "\u200c\u200d"
 _SELECTORS = "\ufe0e\ufe0f"
+_KEYCAP = "\u20e3"
 _VISIBLE_FORMATS = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
 # Look like nothing without being format characters: fillers, and selectors of variants that nothing draws.
 _BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
@@ -31,7 +32,8 @@ def is_hidden(text: str, at: int) -> bool:
     if char in _JOINERS:
         return not (0 < at < len(text) - 1 and _joins(text[at - 1]) and _joins(text[at + 1]))
     if char in _SELECTORS:
-        return at == 0 or text[at - 1].isspace() or text[at - 1] in _SELECTORS
+        before, after = text[at - 1] if at else " ", text[at + 1 : at + 2]
+        return before.isspace() or before in _SELECTORS or (before <= "\x7f" and after != _KEYCAP)
     if char in _BLANK or "\ufe00" <= char <= "\ufe0d" or "\U000e0100" <= char <= "\U000e01ef":
         return True
     return unicodedata.category(char) in ("Cc", "Cf", "Cs") and char not in _VISIBLE_FORMATS
