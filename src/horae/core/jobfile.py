@@ -2,8 +2,8 @@
 
 `read` makes a `Job` of a file or raises `Invalid` that names the file, the line, the key and what was expected; nothing
 else comes out of it, whatever the file contains. `compose` writes the file of a new job, `edit` (in `jobedit`) changes
-single keys of an existing one and leaves every other character alone. `definition` is the same job as plain JSON values
-for the store, with its digests.
+single keys of an existing one and leaves every other character alone. `definition` (in `definition`) is the same job as
+plain JSON values for the store, with its digests.
 
 A value is what stands there: quotes make a text, and only the bare words true and false are truth values, since a
 job that is `enabled: "false"` must not run because a text is not empty. An empty value is an error, not a default:
@@ -12,19 +12,18 @@ job that is `enabled: "false"` must not run because a text is not empty. An empt
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from horae import limits
 from horae.core import fieldforms, frontmatter
+from horae.core.definition import DEFAULTS, cadence_digest, definition, digest, from_definition
 from horae.core.fieldforms import ORDER, written
 from horae.core.frontmatter import Node, fault
 from horae.core.jobedit import edit
-from horae.core.model import Job, Limits
+from horae.core.model import Job
 from horae.core.scalars import render
 from horae.core.slug import slug_of, unique_slug
 from horae.core.text import clean_name
@@ -37,18 +36,6 @@ __all__ = [
 ]  # fmt: skip
 
 ANCHOR = datetime(2024, 1, 1, tzinfo=UTC)  # a schedule is valid with any anchor, and there is no clock here
-
-_DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(Job)} | {"id": "", "limits": Limits()}
-_LIMIT_FIELDS = tuple(sorted(f.name for f in fields(Limits)))
-_ALWAYS = ("id", "slug", "name", "schedule", "timezone")
-_LISTS = ("command", "deliver", "skills", "env")
-_TYPES: dict[str, tuple[type, ...]] = {  # what the fields are in JSON
-    **dict.fromkeys((*_ALWAYS, "prompt", "script", "model"), (str,)),
-    **dict.fromkeys(("agent", "enabled"), (bool,)),
-    **dict.fromkeys(_LISTS, (list,)),
-    "repeat": (int,),
-    "limits": (dict,),
-}
 
 
 def read(text: str, *, file: str, slug: str, default_timezone: str = "UTC", anchor: datetime = ANCHOR) -> Job:
@@ -115,65 +102,12 @@ def compose(job: Job) -> str:
     lines: list[str] = []
     for key in ORDER:
         value = getattr(job, key)
-        if key in {"name", "schedule", "timezone"} or value != _DEFAULTS[key]:
+        if key in {"name", "schedule", "timezone"} or value != DEFAULTS[key]:
             lines.append(f"{key}: {render(written(key, value))}\n")
     prompt = frontmatter.plain_prompt(job.prompt, file)
     text = "---\n" + "".join(lines) + "---\n" + (f"{prompt}\n" if prompt else "")
     again, asked = read(text, file=file, slug=job.slug), replace(job, prompt=prompt)
     if again != asked:
-        key = next(name for name in _DEFAULTS if getattr(again, name) != getattr(asked, name))
+        key = next(name for name in DEFAULTS if getattr(again, name) != getattr(asked, name))
         raise fault(file, None, key, f"`{key}` cannot be written as {getattr(job, key)!r}", "a plain value")
     return text
-
-
-def definition(job: Job) -> dict[str, object]:
-    """The job as JSON values. Defaults are left out, so that a field that a later version adds changes no digest."""
-    values: dict[str, object] = {}
-    value: Any
-    for key, default in _DEFAULTS.items():
-        value = getattr(job, key)
-        if value == default and key not in _ALWAYS:
-            continue
-        if isinstance(value, Limits):
-            given = ((name, getattr(value, name)) for name in _LIMIT_FIELDS)
-            value = {name: amount for name, amount in given if amount is not None}
-        values[key] = [*value] if key in _LISTS else value
-    return values
-
-
-def from_definition(values: Mapping[str, Any]) -> Job:
-    """The job that `definition` was made of. Raises Invalid for a record that is damaged or of a later version."""
-    given: dict[str, Any] = {}
-    for key, value in values.items():
-        if type(value) not in _TYPES.get(key, ()):
-            raise _damaged(key)
-        given[key] = tuple(value) if key in _LISTS else value
-    for key in _ALWAYS:
-        if key not in given:
-            raise _damaged(key)
-    if "limits" in given:
-        try:
-            given["limits"] = Limits(**given["limits"])
-        except TypeError:
-            raise _damaged("limits") from None
-    return Job(**given)
-
-
-def _damaged(key: str) -> Invalid:
-    says = f"the stored definition of a job cannot be understood at `{key}`"
-    return Invalid(says, "It is damaged, or a later version of Horae wrote it.", key=key, expected="a definition")
-
-
-def digest(job: Job) -> str:
-    """Sixteen hex digits that change whenever anything in the definition does."""
-    return _digest(definition(job))
-
-
-def cadence_digest(job: Job) -> str:
-    """Sixteen hex digits of what decides when the job runs: planned slots become void only when this changes."""
-    return _digest([job.schedule, job.timezone, job.repeat, job.enabled])
-
-
-def _digest(value: object) -> str:
-    canonical = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:16]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
+import sys
 import time
 
 import pytest
@@ -502,3 +504,10 @@ def test_a_taken_slug_gets_a_number() -> None:
     assert jobfile.unique_slug("tides", {"tides", "tides-2"}) == "tides-3"
     long = "x" * 60
     assert jobfile.unique_slug(long, {long}) == "x" * 58 + "-2"
+
+
+def test_the_store_s_half_loads_no_yaml() -> None:
+    """What only looks into the store pays for no parser: `horae list` comes through `core.definition`."""
+    code = f"import sys; sys.path[:] = {sys.path!r}; import horae.core.definition; print('yaml' in sys.modules)"
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

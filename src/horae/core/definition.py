@@ -1,0 +1,80 @@
+"""A job as plain JSON values, for the store, and the digests that tell whether it or its cadence has changed.
+
+Apart from `jobfile`, since a command that only looks into the store must not pay for loading a YAML parser.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from horae.core.model import Job, Limits
+from horae.errors import Invalid
+
+DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(Job)} | {"id": "", "limits": Limits()}
+_LIMIT_FIELDS = tuple(sorted(f.name for f in fields(Limits)))
+_ALWAYS = ("id", "slug", "name", "schedule", "timezone")
+_LISTS = ("command", "deliver", "skills", "env")
+_TYPES: dict[str, tuple[type, ...]] = {  # what the fields are in JSON
+    **dict.fromkeys((*_ALWAYS, "prompt", "script", "model"), (str,)),
+    **dict.fromkeys(("agent", "enabled"), (bool,)),
+    **dict.fromkeys(_LISTS, (list,)),
+    "repeat": (int,),
+    "limits": (dict,),
+}
+
+
+def definition(job: Job) -> dict[str, object]:
+    """The job as JSON values. Defaults are left out, so that a field that a later version adds changes no digest."""
+    values: dict[str, object] = {}
+    value: Any
+    for key, default in DEFAULTS.items():
+        value = getattr(job, key)
+        if value == default and key not in _ALWAYS:
+            continue
+        if isinstance(value, Limits):
+            given = ((name, getattr(value, name)) for name in _LIMIT_FIELDS)
+            value = {name: amount for name, amount in given if amount is not None}
+        values[key] = [*value] if key in _LISTS else value
+    return values
+
+
+def from_definition(values: Mapping[str, Any]) -> Job:
+    """The job that `definition` was made of. Raises Invalid for a record that is damaged or of a later version."""
+    given: dict[str, Any] = {}
+    for key, value in values.items():
+        if type(value) not in _TYPES.get(key, ()):
+            raise _damaged(key)
+        given[key] = tuple(value) if key in _LISTS else value
+    for key in _ALWAYS:
+        if key not in given:
+            raise _damaged(key)
+    if "limits" in given:
+        try:
+            given["limits"] = Limits(**given["limits"])
+        except TypeError:
+            raise _damaged("limits") from None
+    return Job(**given)
+
+
+def _damaged(key: str) -> Invalid:
+    says = f"the stored definition of a job cannot be understood at `{key}`"
+    return Invalid(says, "It is damaged, or a later version of Horae wrote it.", key=key, expected="a definition")
+
+
+def digest(job: Job) -> str:
+    """Sixteen hex digits that change whenever anything in the definition does."""
+    return _digest(definition(job))
+
+
+def cadence_digest(job: Job) -> str:
+    """Sixteen hex digits of what decides when the job runs: planned slots become void only when this changes."""
+    return _digest([job.schedule, job.timezone, job.repeat, job.enabled])
+
+
+def _digest(value: object) -> str:
+    canonical = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:16]
