@@ -1,10 +1,23 @@
-"""`python -m horae`."""
+"""The process: run one command, then leave without the interpreter's own tidying, a tenth of a short command's time."""
 
 from __future__ import annotations
 
+import os
 import sys
 
-from horae.cli.main import main
+from horae.cli.main import main as run
+
+
+def main() -> None:
+    """Run the command that argv names and end the process with its exit status."""
+    status = run()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            continue  # closed, or its reader has gone
+    os._exit(status)
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

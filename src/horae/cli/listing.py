@@ -29,6 +29,7 @@ def do_list(args: Namespace, output: Output) -> int:
         raise Usage(f"--limit must be from 1 to {LIMIT_MAX}, not {args.limit}")
     reader = open_house(args.home).reader()
     answer = reader.list_jobs(all=args.all, state=args.state, limit=args.limit, cursor=args.cursor)
+    reader.close()
     output.emit(answer, lambda: render(answer, output))
     return 0
 
