@@ -1,1 +1,1 @@
-"""Time, pure: recurrence sets, cron, phrases, clock changes, words. No clock is read here; every `now` is an argument."""
+"""Time, pure: recurrence sets, cron, phrases, clock changes, words. No clock is read here: `now` is an argument."""

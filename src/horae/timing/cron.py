@@ -1,8 +1,8 @@
 """Cron lines: five fields or one @word, to recurrence rules.
 
 The dialect is Debian's (see `cronfields` for a field, `crondays` for the two day fields). A line that reads as one
-thing and means another is refused if there is another spelling for it (six fields, `5/15`, `22-2`), else accepted with a
-warning that says the true meaning (`*/90`, `*/7`, `0 9 1 * 1`). What can never fire is refused: a job that waits for
+thing and means another is refused if there is another spelling for it (six fields, `5/15`, `22-2`), else accepted with
+a warning that says the true meaning (`*/90`, `*/7`, `0 9 1 * 1`). What can never fire is refused: a job that waits for
 31 February looks healthy for ever.
 """
 
@@ -54,7 +54,7 @@ class Cron:
 
 @lru_cache(maxsize=1024)
 def parse_cron(line: str) -> Cron:
-    """Read "30 18 * * 1-5" or "@daily". Raises `Invalid`, with `details` field and value where one field is to blame."""
+    """Read "30 18 * * 1-5" or "@daily". Raises `Invalid`; its `details` hold the field to blame and its value."""
     text = " ".join(line.split())
     if text.startswith("@"):
         return _parse(text, _word(text).split())

@@ -40,10 +40,8 @@ def day_rules(
     """The rules of a whole line. Some may never fire (day 31 in February); the caller looks."""
     months = month.numbers
     wanted = _weekdays(weekday)
-    if day.star or weekday.star:
-        pieces = _restricted(_day_pieces(day, months), wanted)
-    else:
-        pieces = _either(day, wanted, months)
+    both = day.star or weekday.star
+    pieces = _restricted(_day_pieces(day, months), wanted) if both else _either(day, wanted, months)
     return tuple(_rule(piece, hours.numbers, minutes.numbers) for piece in pieces)
 
 
@@ -116,8 +114,8 @@ def _nearest_inside(number: int, months: tuple[int, ...]) -> list[_Piece]:
 
 
 def _nearest_29_february() -> list[_Piece]:
-    """In a leap year only. A Friday counts if a Saturday (Sunday) 29th follows it, that is, if it is second last of
-    the two days listed; in other years, and on other weekdays, at most one of the two exists."""
+    # A Friday counts if a Saturday (Sunday) 29th follows it, that is, if it is second last of the two days listed; in
+    # other years, and on other weekdays, at most one of the two exists.
     return [
         _Piece(_FEBRUARY, (29,), WORKDAYS),
         _Piece(_FEBRUARY, (28, 29), ((0, FR), (0, SA)), from_end=2),

@@ -155,13 +155,14 @@ def _timed(phrase: str, timezone: str, anchor: datetime) -> Phrase | None:
     if given is None:
         return None
     days_text, times = given[1], read_times(given[2])
+    first, *more = times
     dated = _DATED.fullmatch(days_text)
     if dated or days_text in ("today", "tomorrow"):
-        if len(times) > 1:
+        if more:
             raise Invalid(f"{phrase!r} names several instants", "write one job for each", value=phrase)
         today = anchor.astimezone(zone(timezone)).date()
         day = dated[1] if dated else (today + timedelta(days=days_text == "tomorrow")).isoformat()
-        reading = on_wall(_at(day, times[0]), timezone)
+        reading = on_wall(_at(day, first), timezone)
         return Phrase(once=reading.instant, warnings=reading.warnings)
     days = read_days(days_text)
     return Phrase(rules=_rules(days, times), warnings=_warnings(days)) if days else None

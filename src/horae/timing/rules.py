@@ -88,8 +88,8 @@ def at_times(
     bymonthday: tuple[int, ...] = (),
     byday: tuple[Day, ...] = (),
 ) -> tuple[Rule, ...]:
-    """The fewest simple rules for these days at `times` (minutes after midnight): disjoint, a product of hours and
-    minutes each. 9:00 and 17:30 are two rules, since one would add 9:30 and 17:00."""
+    """Disjoint rules for these days at `times`, in minutes after midnight."""
+    # A rule is a product of hours and minutes: for 9:00 and 17:30 one alone would add 9:30 and 17:00.
     hours_of: dict[int, tuple[int, ...]] = {}
     for time in sorted(set(times)):
         hours_of[time % 60] = (*hours_of.get(time % 60, ()), time // 60)

@@ -11,7 +11,6 @@ wall time once.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from calendar import isleap
 from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
@@ -186,7 +185,7 @@ def _earlier(plan: _Month, first: int, wall: int) -> int:
 
 
 def _length(year: int, month: int) -> int:
-    return 29 if month == 2 and isleap(year) else _LENGTHS[month]
+    return 29 if month == 2 and year % 4 == 0 and (year % 100 or year % 400 == 0) else _LENGTHS[month]
 
 
 def _lengths(month: int) -> tuple[int, ...]:

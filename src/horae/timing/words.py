@@ -164,7 +164,7 @@ def _month_names(months: tuple[int, ...]) -> list[str]:
 
 
 def _numbered(noun: str, values: list[int]) -> str:
-    """ "minute 5", "minutes 0, 15 and 30", "hours 9 to 17"."""
+    """Such as minute 5; minutes 0, 15 and 30; hours 9 to 17."""
     runs: list[list[int]] = []
     for value in values:
         if runs and value == runs[-1][-1] + 1:

@@ -1,0 +1,48 @@
+"""What a rule may hold, and the label that editors see."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from horae.errors import Invalid
+from horae.timing.recurrence import RecurrenceSet
+from horae.timing.rules import WORKDAYS, Rule, at_times
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"freq": "HOURLY"}, "a HOURLY rule cannot have these parts"),
+        ({"freq": "WEEKLY"}, "a WEEKLY rule cannot have these parts"),
+        ({"freq": "WEEKLY", "byday": ((1, 0),)}, "a WEEKLY rule cannot have these parts"),
+        ({"freq": "DAILY", "byday": ((1, 0),)}, "a DAILY rule cannot have these parts"),
+        ({"freq": "YEARLY", "byday": ((0, 0),)}, "a YEARLY rule cannot have these parts"),
+        ({"freq": "DAILY", "byhour": (24,)}, "byhour 24 is out of range: it goes from 0 to 23"),
+        ({"freq": "DAILY", "byhour": ()}, "a rule needs an hour and a minute"),
+        ({"freq": "MONTHLY", "bymonthday": (0,)}, "bymonthday 0 is out of range"),
+        ({"freq": "MONTHLY", "byday": WORKDAYS, "bysetpos": (0,)}, "bysetpos counts from 1 or from -1"),
+    ],
+)
+def test_refused(parts: dict[str, Any], message: str) -> None:
+    with pytest.raises(Invalid, match=message):
+        Rule(**parts)
+
+
+def test_positions_count_instances_as_the_rfc_says() -> None:
+    last = Rule("MONTHLY", byday=WORKDAYS, byhour=(9, 17), bysetpos=(-1,))
+    january = datetime(2027, 1, 1, tzinfo=UTC)
+    assert RecurrenceSet("UTC", (last,)).next_after(january) == datetime(2027, 1, 29, 17, tzinfo=UTC)
+    both = Rule("MONTHLY", byday=WORKDAYS, byhour=(9, 17), bysetpos=(-2, -1))
+    assert RecurrenceSet("UTC", (both,)).next_after(january) == datetime(2027, 1, 29, 9, tzinfo=UTC)
+
+
+def test_times_become_the_fewest_disjoint_products() -> None:
+    assert at_times((540, 1020)) == (Rule("DAILY", byhour=(9, 17)),)
+    assert at_times((540, 1050)) == (Rule("DAILY", byhour=(9,)), Rule("DAILY", byhour=(17,), byminute=(30,)))
+    assert at_times(tuple(range(540, 1021, 15))) == (
+        Rule("DAILY", byhour=tuple(range(9, 18))),
+        Rule("DAILY", byhour=tuple(range(9, 17)), byminute=(15, 30, 45)),
+    )

@@ -1,0 +1,122 @@
+"""Any text to a schedule: which kind, what is written into the file, what is refused before it is looked at."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from horae.errors import Invalid
+from horae.limits import SCHEDULE_CHARS_MAX
+from horae.timing.phrases import FORMS
+from horae.timing.schedule import parse_schedule
+
+NAME = "Europe/Berlin"
+ANCHOR = datetime(2026, 11, 30, 8, 0, 0, 500_000, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "written", "meaning"),
+    [
+        ("30 18 * * 1-5", "cron", "30 18 * * 1-5", "at 18:30 on weekdays"),
+        ("@daily", "cron", "@daily", "at 00:00 every day"),
+        ("Weekdays  at 18:30", "phrase", "Weekdays at 18:30", "at 18:30 on weekdays"),
+        (
+            "every 90 minutes",
+            "interval",
+            "every 90 minutes from 2026-11-30T09:00:00+01:00",
+            "every 90 minutes from 09:00 on 30 November 2026",
+        ),
+        (
+            "every hour from 08:00",
+            "interval",
+            "every hour from 2026-11-30T08:00:00+01:00",
+            "every hour from 08:00 on 30 November 2026",
+        ),
+        ("in 30m", "once", "2026-11-30T09:30:01+01:00", "once, at 09:30:01 on Monday 30 November 2026"),
+        (
+            "2026-12-24T18:00:00Z",
+            "once",
+            "2026-12-24T19:00:00+01:00",
+            "once, at 19:00 on Thursday 24 December 2026",
+        ),
+        ("2026-12-24 18:00", "once", "2026-12-24T18:00:00+01:00", "once, at 18:00 on Thursday 24 December 2026"),
+        ("2020-01-01 00:00", "once", "2020-01-01T00:00:00+01:00", "once, at 00:00 on Wednesday 1 January 2020"),
+    ],
+)
+def test_read(text: str, kind: str, written: str, meaning: str) -> None:
+    schedule = parse_schedule(text, NAME, anchor=ANCHOR)
+    assert (schedule.kind, schedule.written, schedule.meaning) == (kind, written, meaning)
+    assert schedule.text == " ".join(text.split())
+    assert schedule.timezone == schedule.set.zone == NAME
+
+
+@pytest.mark.parametrize(
+    "text", [*FORMS, "0 9 1 * 1", "*/15 * * * *", "0 9 LW * *", "2026-10-25 02:30", "every 2 weeks"]
+)
+def test_written_text_means_the_same_later(text: str) -> None:
+    schedule = parse_schedule(text, NAME, anchor=ANCHOR)
+    again = parse_schedule(schedule.written, NAME, anchor=ANCHOR + timedelta(days=200, seconds=3.7))
+    assert again.set == schedule.set
+    assert again.written == schedule.written
+    assert again.kind == schedule.kind
+
+
+def test_the_first_slot_of_an_interval_is_one_period_away() -> None:
+    slots = parse_schedule("every 90 minutes", NAME, anchor=ANCHOR).set
+    assert slots.next_after(ANCHOR) == ANCHOR.replace(microsecond=0) + timedelta(minutes=90)
+
+
+def test_warnings_are_handed_on() -> None:
+    assert "did you mean `every 90 minutes`?" in parse_schedule("*/90 * * * *", NAME, anchor=ANCHOR).warnings[0]
+    assert "comes twice" in parse_schedule("2026-10-25 02:30", NAME, anchor=ANCHOR).warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "an empty schedule"),
+        (" \t ", "an empty schedule"),
+        ("x" * (SCHEDULE_CHARS_MAX + 1), "a schedule of 4097 characters is too long"),
+        ("every\x00day at 9am", "must not contain the character U+0000"),
+        ("0 9 * * *\n0 10 * * *", "must not contain the character U+000A"),
+        ("\u200bdaily at 9am", "must not contain the character U+200B"),
+        ("\u202edaily at 9am", "must not contain the character U+202E"),
+        ("RRULE:FREQ=DAILY", "calendar rules (RRULE) are not supported yet"),
+        ("freq=daily", "calendar rules (RRULE) are not supported yet"),
+        ("DTSTART:20261130T090000Z", "calendar rules (RRULE) are not supported yet"),
+        ("2026-12-24", "names a day but no time"),
+        ("2026-13-24 09:00", "is no date of the calendar"),
+        ("2026-12-24 25:00", "is no date of the calendar"),
+        ("2026-12-24T18", "cannot read the date"),
+        ("2026-12-24T18:00:00.5Z", "slots are whole seconds"),
+        ("0001-01-01T00:00+14:00", "is outside of the calendar"),
+        ("9999-12-31 00:00", "is outside of the calendar"),
+        ("61 * * * *", "minute '61' is out of range"),
+        ("0 9 * *", "a cron line has five fields"),
+        ("0 0 9 * * *", "with seconds first it means `0 9 * * *`"),
+        ("0 0 9 1 1 5", "with seconds first it means"),
+        ("* * *", "a cron line has five fields"),
+        ("30m", "products disagree on '30m'"),
+        ("1 2 3", "cannot read the schedule '1 2 3'"),
+    ],
+)
+def test_refused(text: str, message: str) -> None:
+    with pytest.raises(Invalid) as refusal:
+        parse_schedule(text, NAME, anchor=ANCHOR)
+    assert message in refusal.value.message
+    assert len(refusal.value.message) < 400
+
+
+def test_zero_fractions_are_whole_seconds() -> None:
+    assert parse_schedule("2026-12-24T18:00:00.000Z", NAME, anchor=ANCHOR).written == "2026-12-24T19:00:00+01:00"
+
+
+def test_an_unknown_zone_is_said_first() -> None:
+    with pytest.raises(Invalid, match="unknown time zone 'PST'"):
+        parse_schedule("nonsense", "PST", anchor=ANCHOR)
+
+
+def test_a_naive_anchor_is_a_bug_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="the anchor needs an offset"):
+        parse_schedule("in 5m", NAME, anchor=datetime(2026, 11, 30, 8))
