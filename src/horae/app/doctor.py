@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from horae.app.jobs import find, ready
-from horae.core.jobfile import from_definition
+from horae.core.definition import from_definition
 from horae.ports import Home
 from horae.timing.zones import version
 

@@ -9,7 +9,7 @@ from horae.app.exceptions import moment, slot_of
 from horae.app.jobs import find, ready
 from horae.app.upcoming import instant, microseconds, slot_json, slots_of, upcoming, upcoming_of
 from horae.core.identity import slot_key
-from horae.core.jobfile import definition
+from horae.core.definition import definition
 from horae.errors import Invalid, NotFound
 from horae.ports import Home
 from horae.timing.schedule import parse_schedule

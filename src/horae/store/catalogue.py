@@ -18,7 +18,7 @@ from sqlite3 import Connection, Row
 from typing import Any
 
 from horae.core.identity import manual_key, provisional_id, slot_key
-from horae.core.jobfile import cadence_digest, definition, digest
+from horae.core.definition import cadence_digest, definition, digest
 from horae.core.model import Job
 from horae.errors import Refused
 from horae.limits import ONE_SHOT_GRACE_S
@@ -238,6 +238,10 @@ class Catalogue:
         self._plan_row(row, slot)
         self._db.execute("UPDATE job SET cursor_at = ? WHERE id = ?", (to_us(slot), job_id))
 
+    def note_planned(self, job_id: str, key: str, schedule: str, zone: str) -> None:
+        """Why a slot has a row."""
+        self._journal.append("planned", actor="gateway", job_id=job_id, key=key, by=schedule, zone=zone)
+
     def count_run(self, job_id: str) -> None:
         """One more scheduled run, for `repeat`."""
         self._db.execute("UPDATE job SET counted = counted + 1 WHERE id = ? AND repeat_max IS NOT NULL", (job_id,))
@@ -297,7 +301,7 @@ class Catalogue:
             " VALUES (?, ?, 'schedule', ?, ?, ?, ?)",
             (key, row["id"], to_us(slot), to_us(slot), offset_s(slot, row["timezone"]), self._us),
         )
-        self._journal.append("planned", actor="gateway", job_id=row["id"], key=key, by=row["schedule"], zone=row["timezone"])
+        self.note_planned(row["id"], key, row["schedule"], row["timezone"])
 
     def _live(self, job_id: str) -> int:
         return int(

@@ -1,12 +1,8 @@
-"""Occurrences and runs: the verbs of the engine. What each must guarantee is said in `ports.Runs`.
+"""Runs: the verbs of the engine on attempts. What each must guarantee is said in `ports.Runs`.
 
 Invariants, held by the schema and by every UPDATE here naming the state and the token that it expects:
 - one row per (job, slot), unique; one row per (occurrence, attempt), unique;
-- at most one live run per occurrence; terminal rows are never written again;
-- a job that can still fire has one ordinary planned row at its cursor, *before it is due*.
-
-`claim_due` reads every due row at once, asks the pure core about each, and writes the answers in bulk: a burst of
-thousands costs one commit.
+- at most one live run per occurrence; terminal rows are never written again.
 """
 
 from __future__ import annotations
@@ -17,30 +13,17 @@ from datetime import datetime
 from sqlite3 import Connection, Row
 from typing import Any
 
-from horae.core.admission import Admission, Candidate, admit
-from horae.core.catchup import Backlog, backlog
-from horae.core.identity import run_id as id_of_run
-from horae.core.identity import slot_key
-from horae.core.jobfile import from_definition
+from horae.core.definition import from_definition
 from horae.core.model import Claim, Ending, Owner
 from horae.core.states import RUN, live, sources, target, terminal
 from horae.errors import Stale
 from horae.ports import Orphan
-from horae.store.catalogue import Catalogue, paused_words
+from horae.store.catalogue import Catalogue
+from horae.store.claiming import Claiming, reserve_tokens
 from horae.store.journal import Journal
 from horae.store.outbox import Outbox
 from horae.store.rows import from_us, maybe, to_us
-from horae.timing.zones import offset_s
 
-DUE = """
-SELECT o.key, o.job_id, o.trigger, o.slot_at, o.due_at, o.offset_s, o.exception, o.attempts, o.missed, o.run_id, o.input,
-       j.schedule, j.timezone, j.anchor_at, j.cursor_at, j.problem, j.paused_at, j.paused_by, j.paused_reason, j.enabled,
-       j.removed_at, j.definition,
-       (SELECT c.trigger FROM occurrence c WHERE c.job_id = o.job_id AND c.state = 'claimed' LIMIT 1) AS live
-FROM occurrence o JOIN job j ON j.id = o.job_id
-WHERE o.state = 'planned' AND o.due_at <= ?
-ORDER BY o.due_at, o.key LIMIT ?
-"""
 CLAIM_ROW = """
 SELECT r.id, r.token, r.key, r.job_id, r.attempt, r.claimed_at, r.state,
        o.trigger, o.slot_at, o.due_at, o.offset_s, o.missed, o.input, j.timezone, j.definition
@@ -62,148 +45,14 @@ class Ledger:
         self._jobs = jobs
         self._outbox = Outbox(db, now, journal)
 
-    # ── plan and claim ──────────────────────────────────────────────────────────────────────────────────────────────
-
     def claim_due(self, owner: Owner, limit: int) -> list[Claim]:
-        """Settle or claim every due occurrence, at most `limit`, and plan each job's next slot."""
-        cursor = self._db.cursor()
-        cursor.row_factory = Row
-        rows = cursor.execute(DUE, (self._us, limit)).fetchall()
-        if not rows:
-            return []
-        token = self._tokens(len(rows))
-        live_now: dict[str, str] = {}
-        claims: list[Claim] = []
-        for row in rows:
-            admission = admit(self._candidate(row, live_now.get(row["job_id"]) or row["live"]))
-            if admission.wait:
-                continue
-            in_order = row["trigger"] == "schedule" and row["exception"] is None and row["slot_at"] == row["cursor_at"]
-            back = self._backlog(row) if in_order else None
-            if admission.outcome is not None:
-                self._settle_unrun(row, admission, back)
-            else:
-                token += 1
-                claims.append(self._claim(row, back, owner, token))
-                live_now[row["job_id"]] = row["trigger"]
-            if in_order:
-                self._jobs.plan_next(row["job_id"], after=max(self.now, from_us(row["slot_at"])))
-            if admission.outcome is not None:
-                self._jobs.complete_if_done(row["job_id"])
-        return claims
+        """Settle or claim every due occurrence, at most `limit`, and plan each job's next slot (see `claiming.py`)."""
+        return Claiming(self._db, self.now, self._journal, self._jobs, owner).claim_due(limit)
 
     def next_due(self) -> datetime | None:
         """The earliest due instant after now. What is due and waits is looked at again when a run ends."""
         row = self._db.execute("SELECT min(due_at) FROM occurrence WHERE state = 'planned' AND due_at > ?", (self._us,))
         return maybe(row.fetchone()[0])
-
-    def _tokens(self, count: int) -> int:
-        """Reserve fencing numbers; they only rise. Returns the last one before the reserved ones."""
-        (value,) = self._db.execute(
-            "INSERT INTO fence (id, token) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET token = token + ? RETURNING token",
-            (count, count),
-        ).fetchone()
-        return int(value) - count
-
-    def _candidate(self, row: Row, live_trigger: str | None) -> Candidate:
-        problem = json.loads(row["problem"])["message"] if row["problem"] else None
-        return Candidate(
-            trigger=row["trigger"],
-            exception=row["exception"],
-            removed=row["removed_at"] is not None,
-            problem=problem,
-            paused=paused_words(row["paused_at"], row["paused_by"], row["paused_reason"], row["enabled"]),
-            live=live_trigger,
-        )
-
-    def _backlog(self, row: Row) -> Backlog:
-        slot = from_us(row["slot_at"])
-        slots = self._jobs.slots(row["schedule"], row["timezone"], row["anchor_at"])
-        following = slots.next_after(slot)
-        if following is None or following > self.now:
-            return Backlog(slot, ())
-        taken = self._db.execute(
-            "SELECT slot_at FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND slot_at > ? AND slot_at <= ?",
-            (row["job_id"], row["slot_at"], self._us),
-        ).fetchall()
-        return backlog(slots, slot, self.now, {from_us(value) for (value,) in taken})
-
-    def _settle_unrun(self, row: Row, admission: Admission, back: Backlog | None) -> None:
-        outcome, reason = admission.outcome, admission.reason
-        if back is not None and back.passed:
-            self._pass(row, back, str(outcome), str(reason), include_latest=True)
-            return
-        self._db.execute(
-            "UPDATE occurrence SET state = 'settled', outcome = ?, reason = ?, settled_at = ? WHERE key = ? AND state = 'planned'",
-            (outcome, reason, self._us, row["key"]),
-        )
-        self._journal.append(str(outcome), actor="gateway", job_id=row["job_id"], key=row["key"], reason=reason)
-
-    def _claim(self, row: Row, back: Backlog | None, owner: Owner, token: int) -> Claim:
-        key, slot, due, missed = row["key"], from_us(row["slot_at"]), from_us(row["due_at"]), row["missed"]
-        offset, attempts = row["offset_s"], row["attempts"]
-        if back is not None and back.passed:
-            missed += back.count
-            self._pass(row, back, "missed", "nothing was running to start it in time", include_latest=False)
-            slot = due = back.latest
-            key, attempts, offset = slot_key(row["job_id"], slot), 0, offset_s(slot, row["timezone"])
-            self._insert(row["job_id"], key, slot, offset, "claimed")
-        attempt = attempts + 1
-        run = row["run_id"] if row["run_id"] and attempt == 1 else id_of_run(key, attempt)
-        self._db.execute(
-            "UPDATE occurrence SET state = 'claimed', attempts = ?, missed = ? WHERE key = ?", (attempt, missed, key)
-        )
-        self._db.execute(
-            "INSERT INTO run (id, key, job_id, attempt, token, gateway_id, state, claimed_at)"
-            " VALUES (?, ?, ?, ?, ?, ?, 'claimed', ?)",
-            (run, key, row["job_id"], attempt, token, owner.id, self._us),
-        )
-        late = (self.now - due).total_seconds()
-        self._journal.append(
-            "claimed", actor="gateway", job_id=row["job_id"], key=key, run_id=run, attempt=attempt, late_s=late, missed=missed
-        )
-        return Claim(
-            run_id=run,
-            token=token,
-            key=key,
-            job_id=row["job_id"],
-            attempt=attempt,
-            trigger=row["trigger"],
-            slot=slot,
-            due=due,
-            claimed_at=self.now,
-            timezone=row["timezone"],
-            offset_s=offset,
-            missed=missed,
-            input=row["input"],
-            job=from_definition(json.loads(row["definition"])),
-        )
-
-    def _pass(self, row: Row, back: Backlog, outcome: str, reason: str, *, include_latest: bool) -> None:
-        """Write the slots that passed. The planned row becomes the first of them, or the span that stands for all."""
-        spans = [(span.first, span.last, span.count) for span in back.passed]
-        if include_latest and len(spans) == 1 and spans[0][2] > 1:
-            first, _, count = spans[0]
-            spans = [(first, back.latest, count + 1)]
-        elif include_latest:
-            spans.append((back.latest, back.latest, 1))
-        for first, last, count in spans:
-            key = slot_key(row["job_id"], first)
-            if key != row["key"]:
-                self._insert(row["job_id"], key, first, offset_s(first, row["timezone"]), "planned")
-            self._db.execute(
-                "UPDATE occurrence SET state = 'settled', outcome = ?, reason = ?, settled_at = ?, span_to = ?, span_count = ?"
-                " WHERE key = ? AND state = 'planned'",
-                (outcome, reason, self._us, to_us(last) if count > 1 else None, count if count > 1 else None, key),
-            )
-            self._journal.append(outcome, actor="gateway", job_id=row["job_id"], key=key, reason=reason, slots=count)
-
-    def _insert(self, job_id: str, key: str, slot: datetime, offset: int, state: str) -> None:
-        self._db.execute(
-            "INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, state, planned_at)"
-            " VALUES (?, ?, 'schedule', ?, ?, ?, ?, ?)",
-            (key, job_id, to_us(slot), to_us(slot), offset, state, self._us),
-        )
 
     # ── run ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -318,7 +167,7 @@ class Ledger:
 
     def adopt(self, run_id: str, owner: Owner) -> Claim:
         """Take such an attempt over: a new token, so that its former owner is stale from here on."""
-        token = self._tokens(1) + 1
+        token = reserve_tokens(self._db, 1) + 1
         self._db.execute("UPDATE run SET token = ?, gateway_id = ? WHERE id = ?", (token, owner.id, run_id))
         cursor = self._db.cursor()
         cursor.row_factory = Row

@@ -99,6 +99,7 @@ def connect(path: str) -> sqlite3.Connection:
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA foreign_keys = ON")
+    db.execute("PRAGMA cache_size = -8000")
     return db
 
 

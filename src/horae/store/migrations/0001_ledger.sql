@@ -78,8 +78,7 @@ CREATE TABLE occurrence (
   CHECK ((state = 'settled') = (outcome IS NOT NULL)),
   CHECK ((span_to IS NULL) = (span_count IS NULL))
 ) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX occurrence_slot ON occurrence (job_id, slot_at) WHERE trigger = 'schedule';
-CREATE INDEX occurrence_job ON occurrence (job_id, slot_at);
+CREATE UNIQUE INDEX occurrence_slot ON occurrence (job_id, slot_at, coalesce(run_id, '')); -- a scheduled slot has no run_id
 CREATE INDEX occurrence_due ON occurrence (due_at) WHERE state = 'planned';
 CREATE INDEX occurrence_open ON occurrence (job_id, due_at) WHERE state = 'planned';
 CREATE INDEX occurrence_live ON occurrence (job_id) WHERE state = 'claimed';
