@@ -16,7 +16,7 @@ JOB_COMMANDS = ("show", "edit", "pause", "resume", "remove", "check", "run", "ru
 
 def options_completions(parser: ArgumentParser) -> None:
     """What `completions` takes."""
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="whose completion")
 
 
 def do_completions(args: Namespace, output: Output) -> int:

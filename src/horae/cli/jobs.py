@@ -39,7 +39,7 @@ def fields_of(args: Namespace) -> dict[str, Any]:
         "name": args.name,
         "timezone": args.timezone,
         "script": args.script,
-        "command": shlex.split(args.command) if args.command else None,
+        "command": words_of(args.command) if args.command else None,
         "agent": args.agent,
         "deliver": args.deliver,
         "skills": args.skill,
@@ -52,6 +52,14 @@ def fields_of(args: Namespace) -> dict[str, Any]:
     if fields["command"] and fields["agent"] is None:
         fields["agent"] = False  # a program that somebody names is the whole job unless they say otherwise
     return {key: value for key, value in fields.items() if value is not None}
+
+
+def words_of(text: str) -> list[str]:
+    """A program with its arguments, split as a shell would, but by no shell."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise Usage(f"--command {text!r}: {error}", "quote it as for a shell, for example \"sh -c 'echo hi'\"") from error
 
 
 def limits_of(text: str) -> dict[str, str]:
@@ -90,8 +98,8 @@ def options_edit(parser: ArgumentParser) -> None:
     parser.add_argument("--schedule", metavar="S", help="a new schedule")
     parser.add_argument("--prompt", metavar="P", help="a new prompt")
     _field_options(parser)
-    parser.add_argument("--enable", dest="enabled", action="store_true", default=None, help="enabled: true in the file")
-    parser.add_argument("--disable", dest="enabled", action="store_false", help="enabled: false in the file")
+    parser.add_argument("--enable", dest="enabled", action="store_true", default=None, help="write `enabled: true` into the file")
+    parser.add_argument("--disable", dest="enabled", action="store_false", help="write `enabled: false` into the file")
     parser.add_argument("--unset", metavar="KEY", action="append", default=[], help="remove a key from the file")
     parser.add_argument("--editor", action="store_true", help="open the file in $VISUAL or $EDITOR; it is checked before it is kept")
 

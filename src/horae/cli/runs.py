@@ -20,7 +20,7 @@ LOOK_EVERY_S = 0.1  # while a person waits for a run
 
 def options_run(parser: ArgumentParser) -> None:
     """What `run` takes."""
-    parser.add_argument("job", metavar="JOB")
+    parser.add_argument("job", metavar="JOB", help="id, unique prefix of one, slug, or name")
     parser.add_argument("--dry", action="store_true", help="show what would be started, start nothing")
     parser.add_argument("--wait", action="store_true", help="wait for its end and show what it said")
     parser.add_argument("--with", dest="input", metavar="TEXT", help="given to the run as HORAE_WITH")
@@ -78,7 +78,7 @@ def _wait(house: House, run_id: str) -> dict[str, Any]:
 
 def options_runs(parser: ArgumentParser) -> None:
     """What `runs` takes."""
-    parser.add_argument("job", metavar="JOB", nargs="?")
+    parser.add_argument("job", metavar="JOB", nargs="?", help="only runs of this job")
     parser.add_argument("--state", choices=STATES, help="only runs in this state")
     parser.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many (default 20)")
     parser.add_argument("--cursor", metavar="C", help="go on behind this one")
@@ -172,7 +172,7 @@ def render_log(answer: dict[str, Any], output: Output) -> None:
 
 def options_why(parser: ArgumentParser) -> None:
     """What `why` takes."""
-    parser.add_argument("job", metavar="JOB")
+    parser.add_argument("job", metavar="JOB", help="id, unique prefix of one, slug, or name")
     parser.add_argument("slot", metavar="SLOT", nargs="?", help="an instant, an occurrence key, or `next` (default: the latest ones)")
     parser.add_argument("--limit", type=int, default=5, metavar="N", help="how many of the latest (default 5)")
 

@@ -46,7 +46,7 @@ def do_next(args: Namespace, output: Output) -> int:
 
 def options_skip(parser: ArgumentParser) -> None:
     """What `skip` takes."""
-    parser.add_argument("job", metavar="JOB")
+    parser.add_argument("job", metavar="JOB", help="id, unique prefix of one, slug, or name")
     parser.add_argument("slot", metavar="SLOT", nargs="?", default="next", help="an instant, an occurrence key, or `next` (the default)")
 
 
@@ -58,7 +58,7 @@ def do_skip(args: Namespace, output: Output) -> int:
 
 def options_move(parser: ArgumentParser) -> None:
     """What `move` takes."""
-    parser.add_argument("job", metavar="JOB")
+    parser.add_argument("job", metavar="JOB", help="id, unique prefix of one, slug, or name")
     parser.add_argument("slot", metavar="SLOT", help="an instant, an occurrence key, or `next`")
     parser.add_argument("--to", required=True, metavar="WHEN", help='for example "2026-12-24T18:00", "in 2h", "tomorrow at 9am"')
 
