@@ -57,8 +57,11 @@ class Runs(Protocol):
         """Progress: which process it became."""
         ...
 
-    def finish(self, claim: Claim, ending: Ending) -> None:
-        """The run's terminal state, its output and its delivery rows, together."""
+    def finish(self, claim: Claim, ending: Ending, kept: Mapping[str, Receipt]) -> bool:
+        """The run's terminal state, its output and its delivery rows, together. True when something is to be sent.
+
+        `kept` are the receipts of targets that this very transaction reaches.
+        """
         ...
 
     def settle(self, claim: Claim) -> None:
@@ -231,6 +234,10 @@ class Sender(Protocol):
         """Why this target cannot be reached as configured, or None."""
         ...
 
+    def kept(self, run_id: str) -> Receipt | None:
+        """The receipt of a target that writing the run's end reaches by itself; None where something must be sent."""
+        ...
+
     async def send(self, message: Message) -> Receipt: ...
 
 
@@ -304,6 +311,11 @@ class Ports:
             return self.sender(target).problem(target)
         except Problem as problem:
             return problem.message
+
+    def kept(self, claim: Claim) -> dict[str, Receipt]:
+        """Receipts of the job's targets that need nothing sent."""
+        found = {target: self.sender(target).kept(claim.run_id) for target in claim.job.deliver if not self.unreachable(target)}
+        return {target: receipt for target, receipt in found.items() if receipt is not None}
 
     def noted(self, claim: Claim) -> Callable[[int, int], Awaitable[None]]:
         """What a runner calls once the process exists."""

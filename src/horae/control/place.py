@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import sys
+import time
 from horae.errors import Conflict, Trouble
 
 TYPE_CHECKING = False
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 LOCK = "gateway.lock"
 SOCKET = "gateway.sock"
+TRIES = 10
+PAUSE_S = 0.05
 
 
 def holder(home: str) -> dict[str, Any] | None:
@@ -46,8 +49,20 @@ class HomeLock:
         self._path = os.path.join(home, "state", LOCK)
         self._fd: int | None = None
 
-    def try_take(self, who: dict[str, Any]) -> None:
-        """Take it or raise Conflict with who has it."""
+    def take(self, who: dict[str, Any]) -> None:
+        """Take it or raise Conflict with who has it.
+
+        A command that only looks holds the lock for an instant, so one refusal is not an answer yet.
+        """
+        for _ in range(TRIES - 1):
+            try:
+                self._try(who)
+                return
+            except Conflict:
+                time.sleep(PAUSE_S)
+        self._try(who)
+
+    def _try(self, who: dict[str, Any]) -> None:
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -19,7 +19,7 @@ from horae.core.preflight import preflight
 from horae.engine.orders import order_for
 from horae.engine.slots import Closed
 from horae.errors import Stale
-from horae.ports import Ports
+from horae.ports import Ports, Tx
 
 Spawn = Callable[[Claim, Coroutine[None, None, None]], None]
 
@@ -43,12 +43,24 @@ async def fire(claim: Claim, p: Ports) -> None:
                 await p.store.commit(lambda tx: tx.runs.start(claim))
                 result = await p.runner.run(order_for(claim, facts, p.settings), p.noted(claim))  # run
             ending = judge(claim.job.name, result)
-        await p.store.commit(lambda tx: tx.runs.finish(claim, ending))                    # the outbox is filled here
-        await finish_off(claim, p)
+        await conclude(claim, ending, p)
     except Closed:
         await p.store.commit(lambda tx: tx.runs.release(claim, "the gateway is stopping"))
     except Stale:
         return
+
+
+async def conclude(claim: Claim, ending: Ending, p: Ports) -> None:
+    """Write the end and fill the outbox in one transaction; whoever needs nothing sent is settled by it too."""
+
+    def end(tx: Tx) -> bool:
+        left = tx.runs.finish(claim, ending, p.kept(claim))
+        if not left:
+            tx.runs.settle(claim)
+        return left
+
+    if await p.store.commit(end):
+        await finish_off(claim, p)
 
 
 async def finish_off(claim: Claim, p: Ports) -> None:
@@ -62,12 +74,3 @@ async def deliver(claim: Claim, p: Ports) -> None:
     for message in await p.store.commit(lambda tx: tx.outbox.begin(claim)):
         receipt = await p.sender(message.target).send(message)
         await p.store.commit(lambda tx, m=message, r=receipt: tx.outbox.record(claim, m, r))
-
-
-async def close(claim: Claim, ending: Ending, p: Ports) -> None:
-    """End an attempt whose process nobody of us has watched to its end."""
-    try:
-        await p.store.commit(lambda tx: tx.runs.finish(claim, ending))
-        await finish_off(claim, p)
-    except Stale:
-        return

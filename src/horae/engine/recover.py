@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine
 
 from horae.core.model import Claim
 from horae.core.outcome import lost
-from horae.engine.flow import close, finish_off
+from horae.engine.flow import conclude, finish_off
 from horae.errors import Stale
 from horae.ports import Orphan, Ports
 
@@ -40,7 +40,10 @@ async def recover(p: Ports, spawn: Callable[[Claim, Coroutine[None, None, None]]
 async def outlive(orphan: Orphan, claim: Claim, p: Ports) -> None:
     """Wait until nothing of the process is left, then say that its end is unknown."""
     await p.runner.outlived(orphan)
-    await close(claim, lost(claim.job.name, LOST), p)
+    try:
+        await conclude(claim, lost(claim.job.name, LOST), p)
+    except Stale:
+        return
 
 
 async def settle_late(claim: Claim, p: Ports) -> None:

@@ -1,7 +1,7 @@
 """`local`: the result stays here, where `horae runs` lists it and `horae log` shows it.
 
-The result document is the run's own row, written in the transaction that ended the run, so sending has nothing left to
-do and a repeat changes nothing.
+The result document is the run's own row, so the transaction that ends the run delivers it too: nothing is ever on its
+way, and a crash finds it either delivered or not written at all.
 """
 
 from __future__ import annotations
@@ -16,6 +16,10 @@ class Local:
         """It is always there."""
         return None
 
+    def kept(self, run_id: str) -> Receipt | None:
+        """Writing the run's end is the delivery."""
+        return Receipt("accept", evidence=f"horae log {run_id}")
+
     async def send(self, message: Message) -> Receipt:
-        """The document exists; say where."""
+        """For a run that ended before `local` was among its targets: the document exists."""
         return Receipt("accept", evidence=f"horae log {message.run_id}")

@@ -8,13 +8,13 @@ Invariants, held by the schema and by every UPDATE here naming the state and the
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from sqlite3 import Connection, Row
 from typing import Any
 
 from horae.core.definition import from_definition
-from horae.core.model import Claim, Ending, Owner
+from horae.core.model import Claim, Ending, Owner, Receipt
 from horae.core.states import RUN, live, sources, target, terminal
 from horae.errors import Stale
 from horae.ports import Orphan
@@ -68,8 +68,8 @@ class Ledger:
             (pid, pid_started, claim.run_id, claim.token),
         )
 
-    def finish(self, claim: Claim, ending: Ending) -> None:
-        """The run's terminal state, its output and its delivery rows, together."""
+    def finish(self, claim: Claim, ending: Ending, kept: Mapping[str, Receipt]) -> bool:
+        """The run's terminal state, its output and its delivery rows, together. True when something is to be sent."""
         result = ending.result
         started = self._move(
             claim,
@@ -83,7 +83,7 @@ class Ledger:
             "INSERT INTO output (run_id, message, stdout, stderr, stdout_cut, stderr_cut) VALUES (?, ?, ?, ?, ?, ?)",
             (claim.run_id, ending.message, *(_streams(result) if result else ("", "", 0, 0))),
         )
-        self._outbox.plan(claim, ending)
+        left = self._outbox.plan(claim, ending, kept)
         self._journal.append(
             target(RUN, ending.event),
             actor="gateway",
@@ -94,6 +94,7 @@ class Ledger:
             took_s=None if started is None else (self._us - started) / 1e6,
             says=ending.message.split("\n", 1)[0][:SAYS_CHARS],
         )
+        return left
 
     def settle(self, claim: Claim) -> None:
         """The occurrence's outcome, from its finished run; the job completes if that was its last slot."""
@@ -172,7 +173,7 @@ class Ledger:
         cursor = self._db.cursor()
         cursor.row_factory = Row
         row = cursor.execute(CLAIM_ROW, (run_id,)).fetchone()
-        self._outbox.recall(run_id, {"local"})
+        self._outbox.recall(run_id)
         return Claim(
             run_id=run_id,
             token=token,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from sqlite3 import Connection
 
@@ -20,24 +21,27 @@ class Outbox:
         self._now = to_us(now)
         self._journal = journal
 
-    def plan(self, claim: Claim, ending: Ending) -> None:
-        """One row per target. Nothing to say is written down as suppressed, so that silence can be told from loss."""
-        silent = not ending.message
+    def plan(self, claim: Claim, ending: Ending, kept: Mapping[str, Receipt]) -> bool:
+        """One row per target. Nothing to say is written down as suppressed, so that silence can be told from loss.
+
+        Targets in `kept` are reached by this transaction. Returns whether anything is left to send.
+        """
+        left = False
         for name in dict.fromkeys(claim.job.deliver):
+            receipt = kept.get(name)
+            if not ending.message:
+                state, evidence, reason = "suppressed", None, "nothing to say"
+            elif receipt is not None:
+                state, evidence, reason = "delivered", receipt.evidence, None
+            else:
+                state, evidence, reason = "pending", None, None
+                left = True
             self._db.execute(
-                "INSERT INTO delivery (run_id, target, state, title, alert, reason, created_at, changed_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    claim.run_id,
-                    name,
-                    "suppressed" if silent else "pending",
-                    claim.job.name,
-                    int(ending.alert),
-                    "nothing to say" if silent else None,
-                    self._now,
-                    self._now,
-                ),
+                "INSERT INTO delivery (run_id, target, state, title, alert, evidence, reason, created_at, changed_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (claim.run_id, name, state, claim.job.name, int(ending.alert), evidence, reason, self._now, self._now),
             )
+        return left
 
     def begin(self, claim: Claim) -> list[Message]:
         """pending → sending for all of this run, if the claim still owns it."""
@@ -75,14 +79,11 @@ class Outbox:
             reason=receipt.reason,
         )
 
-    def recall(self, run_id: str, repeatable: set[str]) -> None:
-        """After a crash: what was being sent may have arrived. Only targets that bear a repeat are sent to again."""
-        for number, name in self._db.execute(
-            "SELECT id, target FROM delivery WHERE run_id = ? AND state = 'sending'", (run_id,)
-        ).fetchall():
-            event = "retry" if name in repeatable else "lose"
-            reason = None if event == "retry" else "the gateway ended while it was being sent"
-            self._db.execute(
-                "UPDATE delivery SET state = ?, reason = ?, changed_at = ? WHERE id = ? AND state = 'sending'",
-                (target(DELIVERY, event), reason, self._now, number),
-            )
+    def recall(self, run_id: str) -> None:
+        """After a crash: what was being sent may have arrived, so it is not sent again by itself."""
+        state, (source,) = target(DELIVERY, "lose"), sources(DELIVERY, "lose")
+        self._db.execute(
+            "UPDATE delivery SET state = ?, reason = 'the gateway ended while it was being sent', changed_at = ?"
+            " WHERE run_id = ? AND state = ?",
+            (state, self._now, run_id, source),
+        )

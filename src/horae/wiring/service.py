@@ -13,7 +13,7 @@ import signal
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -27,7 +27,7 @@ from horae.core.lateness import summary
 from horae.core.model import Owner
 from horae.engine.gateway import Gateway
 from horae.engine.slots import Slots
-from horae.errors import Conflict, Problem
+from horae.errors import Problem
 from horae.log import Narrator, set_up
 from horae.ports import Home, Ports
 from horae.runners.liveness import boot_id, host_id, started_at
@@ -38,8 +38,6 @@ from horae.store.watch import FolderWatch
 from horae.store.writer import GroupWriter
 from horae.wiring.assembly import database, home_over, reader, sender
 
-LOCK_TRIES = 20  # a command may look at the lock for a moment
-LOCK_PAUSE_S = 0.05
 LATENESS_OF = 1000  # runs that the status sums up
 STUCK_S = 10.0  # a due instant that the loop has not looked at for so long means that it is stuck
 
@@ -53,12 +51,12 @@ def run_gateway(home: str, echo: Callable[[str], None]) -> int:
 
 async def _serve(home: str, echo: Callable[[str], None]) -> int:
     settings = load(home, config.environment())
-    since = datetime.now(UTC)
+    clock = SystemClock()
+    since = clock.now()
     async with AsyncExitStack() as stack:
         lock = HomeLock(home)
-        await _take(lock, {"pid": os.getpid(), "since": since.isoformat(timespec="seconds"), "version": __version__})
+        lock.take({"pid": os.getpid(), "since": since.isoformat(timespec="seconds"), "version": __version__})
         stack.callback(lock.release)
-        clock = SystemClock()
         stack.callback(clock.close)
         store = SqliteStore(database(home), clock)
         stack.callback(store.close)
@@ -90,18 +88,6 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         await gateway.run()
         echo("stopped")
     return 0
-
-
-async def _take(lock: HomeLock, who: dict[str, Any]) -> None:
-    """Take the lock. A command that only looks at it holds it for an instant, so one refusal is not an answer yet."""
-    for attempt in range(LOCK_TRIES):
-        try:
-            lock.try_take(who)
-            return
-        except Conflict:
-            if attempt == LOCK_TRIES - 1:
-                raise
-        await asyncio.sleep(LOCK_PAUSE_S)
 
 
 def _verbs(
