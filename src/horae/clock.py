@@ -54,8 +54,8 @@ class SystemClock:
             self._arm_nap(until)
             return
         if self._timer is None:
-            self._timer = _libc().timerfd_create(CLOCK_REALTIME, os.O_NONBLOCK | os.O_CLOEXEC)
-            asyncio.get_running_loop().add_reader(self._timer, self._fired)
+            self._timer = int(_libc().timerfd_create(CLOCK_REALTIME, os.O_NONBLOCK | os.O_CLOEXEC))
+            asyncio.get_running_loop().add_reader(self._timer, self._fired, self._timer)
         seconds = max(until.timestamp(), 1.0)
         spec = _Itimerspec(_Timespec(0, 0), _Timespec(int(seconds), int(seconds % 1 * 1e9)))
         if _libc().timerfd_settime(self._timer, ABSOLUTE_AND_CANCEL_ON_SET, ctypes.byref(spec), None) != 0:
@@ -68,10 +68,9 @@ class SystemClock:
             os.close(self._timer)
             self._timer = None
 
-    def _fired(self) -> None:
-        assert self._timer is not None
+    def _fired(self, timer: int) -> None:
         try:
-            os.read(self._timer, 8)
+            os.read(timer, 8)
         except BlockingIOError:
             return  # armed anew meanwhile
         except OSError:

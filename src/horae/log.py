@@ -77,7 +77,7 @@ class Narrator:
 
 def clock_words(stepped_s: float, slept_s: float) -> str:
     """What happened to the clocks."""
-    parts = []
+    parts: list[str] = []
     if stepped_s:
         parts.append(f"the clock was set {'forward' if stepped_s > 0 else 'back'} by {short_duration(abs(stepped_s))}")
     if slept_s:

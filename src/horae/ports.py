@@ -7,7 +7,7 @@ nothing but the `Tx`, because a store may run it again after a full disk or a lo
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -139,13 +139,22 @@ class Journal(Protocol):
 
 
 class Tx(Protocol):
-    """One open transaction. `now` was read from the store's clock inside it."""
+    """One open transaction: four groups of verbs, and the `now` that was read inside it."""
 
-    now: datetime
-    runs: Runs
-    outbox: Outbox
-    jobs: Jobs
-    journal: Journal
+    @property
+    def now(self) -> datetime: ...
+
+    @property
+    def runs(self) -> Runs: ...
+
+    @property
+    def outbox(self) -> Outbox: ...
+
+    @property
+    def jobs(self) -> Jobs: ...
+
+    @property
+    def journal(self) -> Journal: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +176,14 @@ class Store(Protocol):
     def transact(self, work: Callable[[Tx], T]) -> T: ...
 
 
+class Record(Protocol):
+    """A row: values by column name."""
+
+    def __getitem__(self, key: str, /) -> Any: ...
+
+    def keys(self) -> Iterable[str]: ...
+
+
 class Reader(Protocol):
     """Questions to the store, answered in the JSON shapes of docs/reference/cli.md, beside whatever the writer does."""
 
@@ -174,9 +191,9 @@ class Reader(Protocol):
 
     def job(self, job_id: str) -> Json: ...
 
-    def find_job(self, text: str) -> Mapping[str, Any]: ...
+    def find_job(self, text: str) -> Record: ...
 
-    def find_run(self, text: str) -> Mapping[str, Any]: ...
+    def find_run(self, text: str) -> Record: ...
 
     def list_runs(
         self, *, job_id: str | None, state: str | None, limit: int, cursor: str | None, run_id: str | None = None
@@ -184,15 +201,15 @@ class Reader(Protocol):
 
     def output(self, run_id: str) -> Json: ...
 
-    def planned(self, job_id: str, limit: int) -> Sequence[Mapping[str, Any]]: ...
+    def planned(self, job_id: str, limit: int) -> Sequence[Record]: ...
 
     def occurrences(self, job_id: str, *, slot_at: int | None, limit: int) -> list[Json]: ...
 
-    def occurrence_by_key(self, key: str) -> Mapping[str, Any] | None: ...
+    def occurrence_by_key(self, key: str) -> Record | None: ...
 
-    def occurrence(self, row: Mapping[str, Any]) -> Json: ...
+    def occurrence(self, row: Record) -> Json: ...
 
-    def journal_entry(self, seq: int | None) -> Mapping[str, Any] | None: ...
+    def journal_entry(self, seq: int | None) -> Record | None: ...
 
     def was_undone(self, seq: int) -> bool: ...
 
@@ -202,7 +219,7 @@ class Reader(Protocol):
 
     def next_due(self) -> str | None: ...
 
-    def agenda(self, limit: int) -> Sequence[Mapping[str, Any]]: ...
+    def agenda(self, limit: int) -> Sequence[Record]: ...
 
     def trouble(self) -> str | None: ...
 
@@ -244,6 +261,9 @@ class Sender(Protocol):
 class Folder(Protocol):
     """The job files of a home."""
 
+    @property
+    def root(self) -> str: ...
+
     def scan(self) -> Iterator[tuple[str, str]]: ...
 
     def read(self, slug: str) -> str: ...
@@ -264,7 +284,7 @@ class Settings:
     parallel: int = 16
     commands: tuple[str, ...] = ()
     """Programs that a `command:` job may name."""
-    env: dict[str, str] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict[str, str])
     """The gateway's environment, from which runs get an allow-listed part."""
     pass_env: tuple[str, ...] = ()
     drain_s: float = 60.0

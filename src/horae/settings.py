@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 import tomllib
-from typing import Any
+from typing import Any, cast
 
 from horae.errors import Invalid, Trouble
 from horae.limits import DRAIN_S, PARALLEL_DEFAULT
@@ -77,8 +77,8 @@ def _check(path: str, key: str, value: object) -> None:
         raise Invalid(f"{path}: unknown key {key}", hint, file=path, key=key, expected=sorted(KEYS))
     kind, expected = KEYS[key]
     fine = isinstance(value, kind) and not isinstance(value, bool)
-    if fine and isinstance(value, list):
-        fine = all(isinstance(item, str) for item in value)
+    if fine and kind is list:
+        fine = all(isinstance(item, str) for item in cast("list[object]", value))
     if fine and key == "parallel":
         fine = 1 <= int(str(value)) <= 1000
     if not fine:

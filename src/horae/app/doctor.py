@@ -11,7 +11,7 @@ from typing import Any
 
 from horae.app.jobs import find, ready
 from horae.core.definition import from_definition
-from horae.ports import Home
+from horae.ports import Home, Record
 from horae.timing.zones import version
 
 Json = dict[str, Any]
@@ -64,7 +64,7 @@ def _store(home: Home) -> Json:
 
 
 def _folders(home: str) -> list[Json]:
-    found = []
+    found: list[Json] = []
     for name in ("jobs", "scripts", "state"):
         path = os.path.join(home, name)
         if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
@@ -93,7 +93,7 @@ def _jobs(home: Home) -> list[Json]:
     return found or [_good("jobs", listed)]
 
 
-def _job(home: Home, row: Mapping[str, Any]) -> list[Json]:
+def _job(home: Home, row: Record) -> list[Json]:
     if row["state"] == "quarantined" or not row["definition"]:
         return [_bad("quarantined", f"{row['slug']}: {json.loads(row['problem'])['message']}", "mend its file")]
     job = from_definition(json.loads(row["definition"]))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from horae.app.jobs import Found, find, summary
 from horae.app.upcoming import instant, slot_json, slots_of
 from horae.errors import Invalid, NotFound, Refused
-from horae.ports import Home
+from horae.ports import Home, Record
 from horae.timing.schedule import parse_schedule
 
 Json = dict[str, Any]
@@ -44,7 +43,7 @@ def moment(text: str, timezone: str, now: datetime) -> datetime:
     return schedule.set.dates[0]
 
 
-def slot_of(home: Home, row: Mapping[str, Any], text: str) -> datetime:
+def slot_of(home: Home, row: Record, text: str) -> datetime:
     """The slot that a person means by an instant, `next`, or an occurrence key. It must be one of the job's slots."""
     now = home.clock.now()
     reader = home.read()

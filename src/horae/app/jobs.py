@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from horae.app.reload import absorb, plan_of
 from horae.app.upcoming import upcoming
@@ -13,7 +13,7 @@ from horae.core.jobfile import compose, definition, edit, from_definition, read,
 from horae.core.model import Job
 from horae.core.preflight import preflight
 from horae.errors import Invalid, NotFound, Problem, Refused
-from horae.ports import Home
+from horae.ports import Home, Record
 from horae.timing.schedule import Schedule, parse_schedule
 
 Json = dict[str, Any]
@@ -25,7 +25,7 @@ FIRST_SLOTS = 3
 class Found:
     """A job that a person named: its row, and its last good definition."""
 
-    row: Mapping[str, Any]
+    row: Record
     job: Job | None
 
 
@@ -33,7 +33,7 @@ def find(home: Home, name: str) -> Found:
     """The job that a person means. Raises NotFound or Ambiguous."""
     reader = home.read()
     try:
-        row = dict(reader.find_job(name))
+        row = reader.find_job(name)
     finally:
         reader.close()
     return Found(row, _definition(row))
@@ -94,7 +94,7 @@ def pause_jobs(home: Home, *, job: str | None, reason: str | None) -> Json:
     rows = [find(home, job).row] if job is not None else _rows(home, "active")
     if job is not None and rows[0]["state"] == "completed":
         raise _completed(rows[0], "paused")
-    done = []
+    done: list[Json] = []
     for row in rows:
         entry = home.store.transact(lambda tx, i=row["id"]: tx.jobs.pause(i, actor=home.actor, reason=reason))
         done.append({"id": row["id"], "slug": row["slug"], "changed": entry is not None, "entry": entry})
@@ -109,7 +109,7 @@ def resume_jobs(home: Home, *, job: str | None) -> Json:
         raise _completed(rows[0], "resumed")
     if job is not None and not rows[0]["enabled"] and rows[0]["paused_at"] is None:
         raise Refused(f"{rows[0]['slug']} is off because its file says `enabled: false`", f"horae edit {rows[0]['slug']} --enable")
-    done = []
+    done: list[Json] = []
     for row in rows:
         entry = home.store.transact(lambda tx, i=row["id"]: tx.jobs.resume(i, actor=home.actor))
         done.append({"id": row["id"], "slug": row["slug"], "changed": entry is not None, "entry": entry})
@@ -210,16 +210,16 @@ def _switched(done: list[Json], word: str, already: str, back: str) -> Json:
     return {"jobs": done, "did": did, "undo": undo}
 
 
-def _completed(row: Mapping[str, Any], verb: str) -> Refused:
+def _completed(row: Record, verb: str) -> Refused:
     return Refused(
         f"{row['slug']} is completed ({row['completed_reason']}), so it cannot be {verb}",
         f"`horae edit {row['slug']} --schedule …` gives it a new schedule and revives it",
     )
 
 
-def _definition(row: Mapping[str, Any]) -> Job | None:
+def _definition(row: Record) -> Job | None:
     return from_definition(json.loads(row["definition"])) if row["definition"] else None
 
 
 def _first(value: object) -> str | None:
-    return str(value[0]) if isinstance(value, (list, tuple)) and value else None
+    return str(cast("list[object]", value)[0]) if isinstance(value, list) and value else None

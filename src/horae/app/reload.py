@@ -29,11 +29,11 @@ HELD = "gone"  # the signature of a file that vanished and whose job waits for a
 class Report:
     """What became of the files that were looked at: slugs by what happened to them."""
 
-    created: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
-    broken: dict[str, str] = field(default_factory=dict)
-    removed: list[str] = field(default_factory=list)
-    held: list[str] = field(default_factory=list)
+    created: list[str] = field(default_factory=list[str])
+    changed: list[str] = field(default_factory=list[str])
+    broken: dict[str, str] = field(default_factory=dict[str, str])
+    removed: list[str] = field(default_factory=list[str])
+    held: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def _take_in(home: Home, tx: Tx, candidate: Candidate, report: Report) -> None:
             return
     assert problem is not None, "a candidate is a job or a problem"
     tx.jobs.quarantine(candidate.slug, problem, signature=candidate.signature, actor=FILE_ACTOR)
-    report.broken[candidate.slug] = problem["message"]
+    report.broken[candidate.slug] = str(problem["message"])
 
 
 def _upsert(home: Home, tx: Tx, job: Job, signature: str, actor: str) -> tuple[str, Schedule]:

@@ -7,14 +7,13 @@ again, the slot has run), the undo is refused and says why.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from horae.app.reload import absorb, reload
 from horae.app.upcoming import instant
 from horae.core.jobfile import compose, from_definition
 from horae.errors import Conflict, NotFound, Refused
-from horae.ports import Home
+from horae.ports import Home, Record
 
 Json = dict[str, Any]
 
@@ -48,7 +47,7 @@ def undo(home: Home, *, entry: int | None = None) -> Json:
     return {"did": did, "undone": row["seq"], "what": row["what"], "undo": None}
 
 
-def _apply(home: Home, row: Mapping[str, Any], how: Json) -> tuple[str, int | None]:
+def _apply(home: Home, row: Record, how: Json) -> tuple[str, int | None]:
     job_id, actor = row["job_id"], home.actor
     match how["verb"]:
         case "resume":
@@ -67,7 +66,8 @@ def _apply(home: Home, row: Mapping[str, Any], how: Json) -> tuple[str, int | No
             home.folder.write(how["slug"], compose(job), expect=None)
             absorb(home, how["slug"], actor)
             return f"wrote jobs/{how['slug']}.md from its last good definition; comments in it are lost", None
-    raise Refused(f"this version cannot undo {how['verb']}", None)
+        case verb:
+            raise Refused(f"this version cannot undo {verb!r}", "it was written by a later one")
 
 
 def _text(home: Home, how: Json) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import islice
 from typing import Any
 
 from horae.core.identity import slot_key
+from horae.ports import Record
 from horae.timing.recurrence import RecurrenceSet
 from horae.timing.schedule import parse_schedule
 from horae.timing.zones import offset_s
@@ -26,7 +27,7 @@ def microseconds(at: datetime) -> int:
     return (at - EPOCH) // timedelta(microseconds=1)
 
 
-def slots_of(row: Mapping[str, Any]) -> RecurrenceSet:
+def slots_of(row: Record) -> RecurrenceSet:
     """The recurrence set of a stored job."""
     return parse_schedule(row["schedule"], row["timezone"], anchor=instant(row["anchor_at"])).set
 
@@ -44,7 +45,7 @@ def slot_json(slot: datetime, zone: str, key: str | None, note: str | None, due:
     }
 
 
-def upcoming(row: Mapping[str, Any], planned: Sequence[Mapping[str, Any]], now: datetime, count: int) -> list[dict[str, Any]]:
+def upcoming(row: Record, planned: Sequence[Record], now: datetime, count: int) -> list[dict[str, Any]]:
     """The next `count` slots of a job by the instant at which they run. `planned` are its open occurrences."""
     if not row["definition"] or row["completed_at"] is not None:
         return []

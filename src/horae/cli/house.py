@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import Any
+from io import TextIOWrapper
+from typing import Any, cast
 
 from horae import __version__
 from horae.cli.jobs import render_checks
@@ -51,7 +52,7 @@ def do_up(args: Namespace, output: Output) -> int:
     """Run the gateway until it is stopped."""
     house = open_house(args.home)
     house.exists()
-    sys.stdout.reconfigure(line_buffering=True)  # pyright: ignore[reportAttributeAccessIssue]
+    cast("TextIOWrapper", sys.stdout).reconfigure(line_buffering=True)
     return up(house, echo=output.text)
 
 
@@ -72,7 +73,7 @@ def do_status(args: Namespace, output: Output) -> int:
             "stop that process, then start `horae up` again",
             gateway=dict(found),
         )
-    answer = {
+    answer: dict[str, Any] = {
         "gateway": {key: found.get(key) for key in ("alive", "pid", "since", "version")},
         **{key: found.get(key) for key in ("next_due", "lateness_ms", "live_runs", "waiting", "problems", "stopping")},
     }

@@ -11,7 +11,7 @@ from horae import config
 from horae.cli.editor import edited
 from horae.cli.output import Output
 from horae.errors import Invalid, Usage
-from horae.wiring import House, load, open_house
+from horae.wiring import House, open_house
 
 
 def _job(parser: ArgumentParser, *, optional: bool = False) -> None:
@@ -119,7 +119,7 @@ def _in_editor(house: House, job: str, output: Output) -> int:
     slug = str(house.view("app.views", "show_job", job=job)["job"]["slug"])
     with open(os.path.join(house.jobs, f"{slug}.md"), encoding="utf-8", newline="") as file:
         before = file.read()
-    after = edited(before, f"{slug}.md", config.editor())
+    after = edited(before, f"{slug}.md", config.editor(), config.environment())
     if after == before:
         raise Invalid(f"jobs/{slug}.md was not changed", "nothing was written")
     output.change(house.call("replace", slug=slug, before=before, after=after))
@@ -137,8 +137,9 @@ def do_show(args: Namespace, output: Output) -> int:
 
     def render() -> None:
         job, state, resolved = answer["job"], answer["state"], answer["resolved"]
-        paused = state["paused"] or {}
-        because = paused.get("reason") or state["completed_reason"] or (state["problem"] or {}).get("message")
+        paused: dict[str, Any] = state["paused"] or {}
+        problem: dict[str, Any] = state["problem"] or {}
+        because = paused.get("reason") or state["completed_reason"] or problem.get("message")
         output.pairs([
             ("name", job.get("name", job["slug"])),
             ("id", job["id"]),

@@ -8,6 +8,7 @@ from horae.wiring import open_house
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from typing import Any
 
     from horae.cli.output import Output
 
@@ -34,7 +35,7 @@ def do_list(args: Namespace, output: Output) -> int:
     return 0
 
 
-def render(answer: dict, output: Output) -> None:
+def render(answer: dict[str, Any], output: Output) -> None:
     """The table, then what is wrong with the broken ones."""
     jobs = answer["jobs"]
     if not jobs:

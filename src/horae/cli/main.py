@@ -64,7 +64,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     output = Output(json="--json" in words)
     try:
+        _refuse_bytes(words)
         return dispatch(words, output)
+    except SystemExit as done:  # argparse has printed its help
+        return int(done.code or 0)
     except Problem as problem:
         output.problem(problem)
         return problem.exit_status
@@ -73,6 +76,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has enough of it
         return 0
+
+
+def _refuse_bytes(words: Sequence[str]) -> None:
+    for word in words:
+        if not word.isascii() and any("\ud800" <= char <= "\udfff" for char in word):
+            raise Usage(f"{ascii(word)} is not text in UTF-8", "check the terminal's encoding, or how the word was made")
 
 
 def dispatch(words: list[str], output: Output) -> int:

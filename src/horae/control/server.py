@@ -13,7 +13,7 @@ import os
 import socket
 import struct
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -26,7 +26,7 @@ Verbs = Mapping[str, Callable[..., Any]]
 
 
 @asynccontextmanager
-async def serving(home: str, verbs: Verbs) -> AsyncIterator[None]:
+async def serving(home: str, verbs: Verbs) -> AsyncGenerator[None]:
     """Serve the home's socket while the block runs. `verbs` take keyword arguments and return JSON."""
     path, fd = socket_path(home)
     with suppress(FileNotFoundError):

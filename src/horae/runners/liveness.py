@@ -39,7 +39,7 @@ def remains(orphan: Orphan) -> list[int]:
     """The live processes of a run that an earlier gateway started. Empty after a reboot, and where /proc is not."""
     if sys.platform != "linux" or orphan.boot != boot_id():
         return []
-    found = set()
+    found: set[int] = set()
     if orphan.pid is not None and started_at(orphan.pid) == orphan.pid_started:
         found.add(orphan.pid)
     marker = f"{MARKER}={orphan.run_id}".encode()

@@ -40,7 +40,7 @@ class Live:
     ended: asyncio.Future[None]
     grace_s: float
     ended_by: str | None = None
-    timers: list[asyncio.TimerHandle] = field(default_factory=list)
+    timers: list[asyncio.TimerHandle] = field(default_factory=list[asyncio.TimerHandle])
 
 
 class ProcessRunner:

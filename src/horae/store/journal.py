@@ -31,7 +31,7 @@ class Journal:
         self._db = db
         self._now = now_us
         self.entries: list[Entry] = []
-        self._next: int | None = None
+        self._next = 0
 
     def append(
         self,
@@ -44,9 +44,7 @@ class Journal:
         **detail: object,
     ) -> int:
         """Add an entry and return its number. Numbers rise without gaps, since writers take turns."""
-        if self._next is None:
-            self._next = self._db.execute("SELECT coalesce(max(seq), 0) + 1 FROM journal").fetchone()[0]
-        seq = self._next
+        seq = self._next or int(self._db.execute("SELECT coalesce(max(seq), 0) + 1 FROM journal").fetchone()[0])
         self._next = seq + 1
         self.entries.append(Entry(seq, self._now, actor, what, job_id, key, run_id, detail))
         return seq

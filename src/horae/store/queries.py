@@ -14,7 +14,13 @@ from horae.errors import Ambiguous, NotFound, Trouble
 from horae.store.migrate import newer, steps, version
 from horae.store.rows import local, zulu
 
-Json = dict[str, object]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from horae.ports import Record
+
+    Json = dict[str, Any]
 
 NEXT = """(SELECT min(due_at) FROM occurrence n WHERE n.job_id = j.id AND n.state = 'planned' AND n.trigger = 'schedule'
            AND n.exception IS NOT 'skip')"""
@@ -200,7 +206,7 @@ class Reader:
         """One occurrence, by its key."""
         return self._db.execute("SELECT * FROM occurrence WHERE key = ?", (key,)).fetchone()
 
-    def occurrence(self, row: sqlite3.Row) -> Json:
+    def occurrence(self, row: Record) -> Json:
         """One occurrence with every decision on record about it, oldest first."""
         offset = row["offset_s"]
         entries = self._db.execute("SELECT * FROM journal WHERE key = ? ORDER BY seq", (row["key"],)).fetchall()

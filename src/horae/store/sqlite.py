@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TypeVar
 
 from horae.errors import Conflict, Problem, Trouble
-from horae.ports import Clock
+from horae.ports import Clock, Tx
 from horae.store.catalogue import Catalogue
 from horae.store.journal import Entry, Journal
 from horae.store.ledger import Ledger
@@ -54,7 +54,7 @@ class SqliteStore:
         """Call `listener(entries)` after each commit that wrote to the journal."""
         self._listeners.append(listener)
 
-    def transact(self, work: Callable[[SqliteTx], T]) -> T:
+    def transact(self, work: Callable[[Tx], T]) -> T:
         """Run `work` in one transaction of its own."""
         with named(self.path), self.transaction() as tx:
             answer = work(tx)
@@ -62,12 +62,12 @@ class SqliteStore:
         self.publish(tx.journal.entries)
         return answer
 
-    async def commit(self, work: Callable[[SqliteTx], T]) -> T:
+    async def commit(self, work: Callable[[Tx], T]) -> T:
         """The same for the engine, where no writer thread is wanted: tests and simulation."""
         return self.transact(work)
 
     @contextmanager
-    def transaction(self) -> Iterator[SqliteTx]:
+    def transaction(self) -> Generator[SqliteTx]:
         """An immediate transaction; the caller flushes the journal."""
         self.db.execute("BEGIN IMMEDIATE")
         try:
@@ -104,7 +104,7 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 @contextmanager
-def named(path: str) -> Iterator[None]:
+def named(path: str) -> Generator[None]:
     """Turn what SQLite and the system say into errors that tell a person what to do."""
     try:
         yield

@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from horae.errors import Conflict, Problem, Trouble, Unavailable
-from horae.store.sqlite import SqliteStore, SqliteTx, explain, named
+from horae.ports import Tx
+from horae.store.journal import Entry
+from horae.store.sqlite import SqliteStore, explain, named
 
 T = TypeVar("T")
 GROUP_MAX = 512  # members of one commit: bounds how long the first of them waits
@@ -30,8 +32,8 @@ RETRY_S = 1.0  # between attempts while the disk refuses
 class Member:
     """One function that waits for its commit."""
 
-    work: Callable[[SqliteTx], Any]
-    done: Callable[[Any, BaseException | None], None]
+    work: Callable[[Tx], Any]
+    done: Callable[[Any, BaseException | None], object]
     patient: bool
     answer: Any = None
     error: BaseException | None = None
@@ -43,7 +45,7 @@ class GroupWriter:
 
     store: SqliteStore
     on_trouble: Callable[[Problem | None], None] = lambda problem: None
-    _queue: queue.SimpleQueue[Member | None] = field(default_factory=queue.SimpleQueue)
+    _queue: queue.SimpleQueue[Member | None] = field(default_factory=queue.SimpleQueue[Member | None])
     _closing: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
@@ -59,14 +61,14 @@ class GroupWriter:
         if self._thread is not None:
             self._thread.join()
 
-    async def commit(self, work: Callable[[SqliteTx], T]) -> T:
+    async def commit(self, work: Callable[[Tx], T]) -> T:
         """Run `work` in a transaction; returns when it is on the disk."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._queue.put(Member(work, lambda a, e: loop.call_soon_threadsafe(_resolve, future, a, e), patient=True))
         return await future
 
-    def transact(self, work: Callable[[SqliteTx], T]) -> T:
+    def transact(self, work: Callable[[Tx], T]) -> T:
         """The same for a thread that may wait. Fails at once when the disk refuses."""
         finished = threading.Event()
         member = Member(work, lambda _a, _e: finished.set(), patient=False)
@@ -122,7 +124,7 @@ class GroupWriter:
             member.done(member.answer, member.error)
 
     def _commit(self, group: list[Member]) -> None:
-        entries = []
+        entries: list[Entry] = []
         with self.store.transaction() as outer:
             for member in group:
                 member.error = None

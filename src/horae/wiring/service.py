@@ -96,7 +96,10 @@ def _verbs(
     """What the socket answers: the use cases, in the name of whoever asks, and the gateway's word on itself."""
 
     def as_actor(verb: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *, actor, **args: verb(replace(home, actor=actor), **args)
+        def call(*, actor: str, **args: Any) -> Any:
+            return verb(replace(home, actor=actor), **args)
+
+        return call
 
     def so_far(run: str) -> Mapping[str, Any]:
         found = runner.so_far(run)
