@@ -8,18 +8,19 @@ otherwise all of them are held until a person decides, because an unmounted disk
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from horae.core.jobfile import cadence_digest, edit, read
 from horae.core.model import Job
-from horae.errors import Invalid, NotFound, Problem
+from horae.errors import Conflict, Invalid, NotFound, Problem
 from horae.limits import ONE_SHOT_GRACE_S, VANISHED_MIN, VANISHED_SHARE
 from horae.ports import Home, Tx
 from horae.timing.schedule import Schedule, parse_schedule
 
+Progress = Callable[[int, int], object]
 BATCH = 500  # files taken in per transaction
 FILE_ACTOR = "jobs folder"
 HELD = "gone"  # the signature of a file that vanished and whose job waits for a person
@@ -37,6 +38,15 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class Survey:
+    """How many jobs are known, which files changed (slug, signature), and which vanished."""
+
+    known: int
+    changed: list[tuple[str, str]]
+    gone: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """One file as it was read: a job, or what is wrong with it."""
 
@@ -46,21 +56,21 @@ class Candidate:
     problem: dict[str, Any] | None
 
 
-def reload(home: Home, slugs: Iterable[str] | None = None) -> Report:
-    """Look at all files, or at some, and take in what changed since they were last read."""
+def reload(home: Home, slugs: Iterable[str] | None = None, progress: Progress = lambda done, total: None) -> Report:
+    """Look at all files, or at some, and take in what changed since they were last read.
+
+    `progress(done, total)` is told after each batch of files.
+    """
     report = Report()
-    known = home.store.transact(lambda tx: tx.jobs.signatures())
-    if slugs is None:
-        found = dict(home.folder.scan())
-        gone = [slug for slug, signature in known.items() if slug not in found and signature != HELD]
-    else:
-        found, gone = _look(home, slugs, known)
-    changed = [(slug, signature) for slug, signature in found.items() if known.get(slug) != signature]
-    _forget(home, gone, len(known), report)
-    for start in range(0, len(changed), BATCH):
-        batch = [_candidate(home, slug, signature) for slug, signature in changed[start : start + BATCH]]
+    survey = _survey(home) if slugs is None else _look(home, slugs)
+    if slugs is not None and survey.gone:
+        survey = _survey(home)  # one that vanished may be the first of many: only the whole folder tells
+    _forget(home, survey.gone, survey.known, report)
+    for start in range(0, len(survey.changed), BATCH):
+        batch = [_candidate(home, slug, signature) for slug, signature in survey.changed[start : start + BATCH]]
         home.store.transact(lambda tx, batch=batch: [_take_in(home, tx, candidate, report) for candidate in batch if candidate])
-    if changed or gone:
+        progress(min(start + BATCH, len(survey.changed)), len(survey.changed))
+    if survey.changed or survey.gone:
         home.wake()
     return report
 
@@ -77,16 +87,29 @@ def absorb(home: Home, slug: str, actor: str) -> tuple[Job, Schedule]:
     return job, schedule
 
 
-def _look(home: Home, slugs: Iterable[str], known: dict[str, str]) -> tuple[dict[str, str], list[str]]:
-    found: dict[str, str] = {}
-    gone: list[str] = []
+def _survey(home: Home) -> Survey:
+    """Compare the whole folder with what is known. Holds one entry for each job, and no more: there may be 100,000."""
+    left = home.store.transact(lambda tx: tx.jobs.signatures())
+    known = len(left)
+    changed = [(slug, signature) for slug, signature in home.folder.scan() if left.pop(slug, None) != signature]
+    return Survey(known, changed, [slug for slug, signature in left.items() if signature != HELD])
+
+
+def _look(home: Home, slugs: Iterable[str]) -> Survey:
+    """Compare some files only."""
+    survey = Survey(0, [], [])
     for slug in slugs:
+        row = home.store.transact(lambda tx, slug=slug: tx.jobs.by_slug(slug))
+        known = None if row is None else row["signature"]
         try:
-            found[slug] = home.folder.signature(slug)
+            signature = home.folder.signature(slug)
         except NotFound:
-            if known.get(slug, HELD) != HELD:
-                gone.append(slug)
-    return found, gone
+            if known not in (None, HELD):
+                survey.gone.append(slug)
+            continue
+        if signature != known:
+            survey.changed.append((slug, signature))
+    return survey
 
 
 def _candidate(home: Home, slug: str, signature: str) -> Candidate | None:
@@ -100,8 +123,8 @@ def _candidate(home: Home, slug: str, signature: str) -> Candidate | None:
             home.folder.write(slug, edit(text, {"id": job.id}), expect=text)
             signature = home.folder.signature(slug)
         return Candidate(slug, signature, job, None)
-    except NotFound:
-        return None
+    except (NotFound, Conflict):
+        return None  # another hand is at it: its change will be noticed too
     except Problem as error:
         return Candidate(slug, signature, None, error.as_json())
 

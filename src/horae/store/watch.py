@@ -1,20 +1,29 @@
-"""Notice edits of job files as they happen: the system tells, a thread hands it on."""
+"""Notice edits of job files as they happen: the system tells, a thread hands it on.
+
+The net below it is a look at the whole folder: now and then, since an event can be lost; and every minute where the
+system cannot watch at all (a network file system, no watches left), which is said in the log.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from watchfiles import Change, watch
 
-SETTLE_MS = 50  # an editor writes in several steps
+SETTLE_MS = 100  # an editor writes in several steps; the watching library also looks that often whether to stop
+SURVEY_EVERY_MS = 600_000  # of quiet: 100,000 files cost half a second to look at, under a thousandth of that time
+POLL_S = 60.0  # where nothing can be watched
+
+log = logging.getLogger("horae.watch")
 
 
 class FolderWatch:
-    """Calls `changed(slugs)` from a thread of its own whenever `*.md` files in a folder change."""
+    """Calls `changed(slugs)` on a thread of its own when `*.md` files change; None stands for the whole folder."""
 
-    def __init__(self, folder: str, changed: Callable[[list[str]], None]) -> None:
+    def __init__(self, folder: str, changed: Callable[[list[str] | None], None]) -> None:
         self._folder = folder
         self._changed = changed
         self._stop = threading.Event()
@@ -30,18 +39,29 @@ class FolderWatch:
         self._thread.join()
 
     def _loop(self) -> None:
-        changes = watch(
+        try:
+            for slugs in self._told():
+                self._changed(slugs)
+        except (OSError, RuntimeError) as error:
+            log.warning("%s cannot be watched (%s): it is looked at every %.0f s", self._folder, error, POLL_S)
+            for _ in iter(lambda: self._stop.wait(POLL_S), True):
+                self._changed(None)
+
+    def _told(self) -> Iterator[list[str] | None]:
+        """What the system tells, until stopped."""
+        batches = watch(
             self._folder,
             watch_filter=_is_job,
-            debounce=400,
+            debounce=4 * SETTLE_MS,
             step=SETTLE_MS,
             stop_event=self._stop,
-            recursive=False,
-            rust_timeout=1000,
+            rust_timeout=SURVEY_EVERY_MS,
+            yield_on_timeout=True,
             raise_interrupt=False,
+            recursive=False,
         )
-        for batch in changes:
-            self._changed(sorted({os.path.basename(path)[:-3] for _, path in batch}))
+        for batch in batches:
+            yield sorted({os.path.basename(path)[:-3] for _, path in batch}) or None
 
 
 def _is_job(_change: Change, path: str) -> bool:

@@ -97,7 +97,10 @@ class House:
         if self.holder is not None:
             return self.ask(verb, actor=self.actor, **args)
         self.freshen()
-        return load("app.verbs", "VERBS")[verb](self.home, **args)
+        answer = load("app.verbs", "VERBS")[verb](self.home, **args)
+        if place.holder(self.path) is not None:  # one started meanwhile and has not been told
+            self.ask("wake")
+        return answer
 
     def ask(self, verb: str, **args: object) -> dict[str, Any]:
         """Ask the gateway."""

@@ -39,6 +39,7 @@ from horae.store.writer import GroupWriter
 from horae.wiring.assembly import database, home_over, reader, sender
 
 LATENESS_OF = 1000  # runs that the status sums up
+PROGRESS_FROM, PROGRESS_EVERY = 2000, 5000  # job files that are read: fewer go by unnoticed
 STUCK_S = 10.0  # a due instant that the loop has not looked at for so long means that it is stuck
 
 log = logging.getLogger("horae")
@@ -75,7 +76,7 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         whole = home_over(settings, writer, clock, runner.facts, actor="gateway", gateway=True, wake=gateway.wake)
 
         echo(f"Horae {__version__}  ·  home {home}  ·  log {path}")
-        report = await asyncio.to_thread(reload, whole)
+        report = await asyncio.to_thread(reload, whole, None, partial(_progress, echo))
         _tell(report)
         watch = FolderWatch(whole.folder.root, partial(_edited, whole))
         watch.start()
@@ -108,6 +109,7 @@ def _verbs(
     verbs: dict[str, Callable[..., Any]] = {name: as_actor(verb) for name, verb in VERBS.items()}
     verbs["status"] = lambda: _status(home, gateway, since, trouble)
     verbs["so_far"] = so_far
+    verbs["wake"] = gateway.wake
     return verbs
 
 
@@ -142,12 +144,17 @@ def _asked_to_stop(gateway: Gateway) -> None:
     gateway.stop()
 
 
-def _edited(home: Home, slugs: list[str]) -> None:
+def _edited(home: Home, slugs: list[str] | None) -> None:
     """Files changed; called on the watching thread."""
     try:
         _tell(reload(home, slugs))
     except Problem as problem:
         log.warning("job files could not be taken in: %s", problem.message)
+
+
+def _progress(echo: Callable[[str], None], done: int, total: int) -> None:
+    if total > PROGRESS_FROM and (done == total or done % PROGRESS_EVERY == 0):
+        echo(f"reading job files: {done:,} of {total:,}")
 
 
 def _tell(report: Report) -> None:
