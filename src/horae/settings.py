@@ -32,7 +32,7 @@ def load(home: str, env: dict[str, str]) -> Settings:
     timezone = values.get("timezone") or host_timezone(env)
     if "timezone" in values:
         _zone(path, timezone)
-    drain = parse_duration(values["drain"]) if "drain" in values else DRAIN_S
+    drain = _duration(path, "drain", values["drain"]) if "drain" in values else DRAIN_S
     return Settings(
         home=home,
         timezone=timezone,
@@ -40,7 +40,7 @@ def load(home: str, env: dict[str, str]) -> Settings:
         commands=tuple(values.get("commands", ())),
         env=env,
         pass_env=tuple(values.get("pass_env", ())),
-        drain_s=float(drain),
+        drain_s=drain,
     )
 
 
@@ -64,7 +64,7 @@ def _read(path: str) -> dict[str, Any]:
             return tomllib.load(file)
     except FileNotFoundError:
         return {}
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Invalid(f"{path}: {error}", "the file is TOML: `key = value`, text in quotes", file=path) from error
     except OSError as error:
         raise Trouble(f"{path} cannot be read: {error.strerror}", "check its owner and mode", file=path) from error
@@ -83,6 +83,13 @@ def _check(path: str, key: str, value: object) -> None:
         fine = 1 <= int(str(value)) <= 1000
     if not fine:
         raise Invalid(f"{path}: {key} must be {expected}, not {value!r}", "see docs/reference/config.md", file=path, key=key)
+
+
+def _duration(path: str, key: str, text: str) -> float:
+    try:
+        return float(parse_duration(text))
+    except Invalid as error:
+        raise Invalid(f"{path}: {key}: {error.message}", error.hint, file=path, key=key) from error
 
 
 def _zone(path: str, name: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from horae.app.jobs import find, ready
 from horae.core.definition import from_definition
+from horae.errors import Problem
 from horae.ports import Home, Record
 from horae.timing.zones import version
 
@@ -32,6 +33,12 @@ def doctor(home: Home, *, gateway: Mapping[str, Any] | None, misnamed: list[str]
         _good("zone data", f"tzdata {version()}, from its own package"),
     ]
     return {"ok": all(check["ok"] for check in checks), "checks": checks}
+
+
+def stranded(home: str, problem: Problem, *, gateway: Mapping[str, Any] | None) -> Json:
+    """The same for a home that cannot be worked with at all: why, and what can be looked at all the same."""
+    checks = [_bad("home", problem.message, problem.hint or "put that right first"), _gateway(gateway), *_folders(home), _disk(home)]
+    return {"ok": False, "checks": checks}
 
 
 def check(home: Home, *, job: str | None) -> Json:

@@ -44,14 +44,18 @@ def add_job(home: Home, *, schedule: str, fields: Mapping[str, Any], paused: boo
     now = home.clock.now()
     timezone = str(fields.get("timezone") or home.settings.timezone)
     parsed = parse_schedule(schedule, timezone, anchor=now)
-    name = str(fields.get("name") or fields.get("script") or _first(fields.get("command")) or "job")
+    named = fields.get("name")
+    name = str(named if named is not None else fields.get("script") or _first(fields.get("command")) or "job")
     taken = {slug for slug, _ in home.folder.scan()}
     slug = unique_slug(slug_of(name), taken)
     given = {key: value for key, value in fields.items() if value is not None and key not in {"name", "timezone"}}
     blank = Job(id=home.entropy(6).hex(), slug=slug, name=name, schedule=parsed.written, timezone=timezone)
-    text = edit(compose(replace(blank, prompt="-")), {"prompt": "", **given})
-    job = read(text, file=f"jobs/{slug}.md", slug=slug, default_timezone=timezone)
-    plan_of(job, None, now)
+    try:
+        text = edit(compose(replace(blank, prompt="-")), {"prompt": "", **given})
+        job = read(text, file=f"jobs/{slug}.md", slug=slug, default_timezone=timezone)
+        plan_of(job, None, now)
+    except Invalid as error:
+        raise _unwritten(error) from error
     _refuse_unready(home, job)
     home.folder.write(slug, text, expect=None)
     return _written(home, slug, parsed, before=None, after=text, paused=paused, did=f"added {name}")
@@ -183,6 +187,13 @@ def _refuse_unready(home: Home, job: Job) -> None:
     reasons = ready(home, job)
     if reasons:
         raise Refused("; ".join(reasons), "put that right and try again; nothing was written", reasons=list(reasons))
+
+
+def _unwritten(error: Invalid) -> Invalid:
+    """What is wrong with a file that will never be there, told of the key alone: nobody could look it up."""
+    details = dict(error.details)
+    file, line = details.pop("file", None), details.pop("line", None)
+    return Invalid(error.message.removeprefix(f"{file}: ").removeprefix(f"{file}, line {line}: "), error.hint, **details)
 
 
 def _rows(home: Home, state: str) -> list[Json]:

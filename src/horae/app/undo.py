@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from horae.app.reload import absorb, reload
+from horae.app.reload import absorb
 from horae.app.upcoming import instant
 from horae.core.jobfile import compose, from_definition
 from horae.errors import Conflict, NotFound, Refused
-from horae.ports import Home, Record
+from horae.ports import Home, Tx, Record
 
 Json = dict[str, Any]
 
@@ -49,28 +49,29 @@ def undo(home: Home, *, entry: int | None = None) -> Json:
 
 def _apply(home: Home, row: Record, how: Json) -> tuple[str, int | None]:
     job_id, actor = row["job_id"], home.actor
+    job = home.store.transact(lambda tx: tx.jobs.get(job_id))
+    slug = job["slug"] if job else "the job"
     match how["verb"]:
         case "resume":
-            return "resumed the job", home.store.transact(lambda tx: tx.jobs.resume(job_id, actor=actor))
+            return f"resumed {slug}", home.store.transact(lambda tx: tx.jobs.resume(job_id, actor=actor))
         case "pause":
-            return "paused the job", home.store.transact(lambda tx: tx.jobs.pause(job_id, actor=actor, reason="undo"))
+            return f"paused {slug}", home.store.transact(lambda tx: tx.jobs.pause(job_id, actor=actor, reason="undo"))
         case "exception":
             due = instant(how["due_at"]) if "due_at" in how else None
             slot = instant(how["slot_at"])
             back = home.store.transact(lambda tx: tx.jobs.set_exception(job_id, slot, how["kind"], due=due, actor=actor))
-            return "put the slot back as it was", back
+            return f"put the slot of {slug} back as it was", back
         case "text":
-            return _text(home, how), None
+            return _text(home, how)
         case "restore":
-            job = from_definition(how["definition"])
-            home.folder.write(how["slug"], compose(job), expect=None)
+            home.folder.write(how["slug"], compose(from_definition(how["definition"])), expect=None)
             absorb(home, how["slug"], actor)
             return f"wrote jobs/{how['slug']}.md from its last good definition; comments in it are lost", None
         case verb:
             raise Refused(f"this version cannot undo {verb!r}", "it was written by a later one")
 
 
-def _text(home: Home, how: Json) -> str:
+def _text(home: Home, how: Json) -> tuple[str, int | None]:
     slug, before, after = how["slug"], how["before"], how["after"]
     try:
         now = home.folder.read(slug)
@@ -80,8 +81,12 @@ def _text(home: Home, how: Json) -> str:
         raise Conflict(f"jobs/{slug}.md was changed after that", "undo the later change first, or edit the file")
     if before is None:
         home.folder.remove(slug, expect=now or "")
-        reload(home, [slug])
-        return f"removed jobs/{slug}.md again"
+        return f"removed jobs/{slug}.md again", home.store.transact(lambda tx: _forgotten(tx, slug, home.actor))
     home.folder.write(slug, before, expect=now)
     absorb(home, slug, home.actor)
-    return f"put jobs/{slug}.md back as it was"
+    return f"put jobs/{slug}.md back as it was", None
+
+
+def _forgotten(tx: Tx, slug: str, actor: str) -> int | None:
+    row = tx.jobs.by_slug(slug)
+    return None if row is None else tx.jobs.remove(row["id"], actor=actor, reason="its making was undone")

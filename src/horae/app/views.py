@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +18,8 @@ from horae.timing.zones import version
 
 Json = dict[str, Any]
 SLOTS_MAX = 1000
+YEAR_MAX = 9900  # a preview looks fifty years ahead, and the calendar ends with 9999
+DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def next_slots(
@@ -34,14 +37,14 @@ def next_slots(
     now = home.clock.now()
     if schedule is not None:
         zone = timezone or home.settings.timezone
-        after = now if start is None else moment(start, zone, now)
+        after = _start(start, zone, now)
         parsed = parse_schedule(schedule, zone, anchor=after)
         head = {"schedule": parsed.text, "meaning": parsed.meaning, "timezone": zone, "tzdata": version()}
         return {**head, "slots": upcoming_of(parsed.set, zone, after, count), "warnings": list(parsed.warnings)}
     if job is None:
         return _next_of_all(home, count)
     row = find(home, job).row
-    after = now if start is None else moment(start, row["timezone"], now)
+    after = _start(start, row["timezone"], now)
     reader = home.read()
     try:
         slots = upcoming(row, reader.planned(row["id"], 1000), after, count)
@@ -49,6 +52,16 @@ def next_slots(
         reader.close()
     head = {"schedule": row["schedule"], "meaning": row["meaning"], "timezone": row["timezone"], "tzdata": version()}
     return {"job": {"id": row["id"], "slug": row["slug"], "name": row["name"], "state": row["state"]}, **head, "slots": slots}
+
+
+def _start(text: str | None, zone: str, now: datetime) -> datetime:
+    """Where a preview begins; a day alone means its midnight."""
+    if text is None:
+        return now
+    after = moment(f"{text.strip()}T00:00" if DAY.fullmatch(text.strip()) else text, zone, now)
+    if after.year > YEAR_MAX:
+        raise Invalid(f"--from {text!r} is too far ahead", f"the last year is {YEAR_MAX}")
+    return after
 
 
 def _next_of_all(home: Home, count: int) -> Json:

@@ -11,7 +11,7 @@ from typing import Any, cast
 from horae import __version__
 from horae.cli.jobs import render_checks
 from horae.cli.output import Output
-from horae.errors import Unavailable
+from horae.errors import Problem, Unavailable
 from horae.wiring import load, open_house, up
 
 
@@ -104,8 +104,13 @@ def do_doctor(args: Namespace, output: Output) -> int:
     """Exit 1 when anything is not well."""
     house = open_house(args.home)
     house.exists()
-    misnamed = load("store.jobfolder", "JobFolder")(house.jobs).misnamed()
-    answer = house.view("app.doctor", "doctor", gateway=house.gateway(), misnamed=misnamed)
+    gateway = None
+    try:
+        gateway = house.gateway()
+        misnamed = load("store.jobfolder", "JobFolder")(house.jobs).misnamed()
+        answer = house.view("app.doctor", "doctor", gateway=gateway, misnamed=misnamed)
+    except Problem as problem:
+        answer = load("app.doctor", "stranded")(house.path, problem, gateway=gateway)
     output.emit(answer, lambda: render_checks(answer, output))
     return 0 if answer["ok"] else 1
 

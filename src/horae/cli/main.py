@@ -11,7 +11,7 @@ import sys
 from importlib import import_module
 
 from horae.cli.output import Output, screen_width
-from horae.errors import Problem, Usage
+from horae.errors import Problem, Trouble, Usage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,8 +52,19 @@ class Formatter(argparse.HelpFormatter):
         super().__init__(prog, width=screen_width())
 
 
+class Helped(Exception):  # noqa: N818
+    """Somebody asked for help: it is an answer like any other."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that raises instead of leaving, so that `--json` gets its error as JSON."""
+
+    def print_help(self, file: object = None) -> NoReturn:
+        raise Helped(self.format_help().rstrip("\n"))
 
     def error(self, message: str) -> NoReturn:
         raise Usage(f"{self.prog}: {message}", f"`{self.prog} --help` shows what it takes")
@@ -66,8 +77,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         _refuse_bytes(words)
         return dispatch(words, output)
-    except SystemExit as done:  # argparse has printed its help
-        return int(done.code or 0)
+    except Helped as helped:
+        output.emit({"help": helped.text}, lambda: output.text(helped.text))
+        return 0
     except Problem as problem:
         output.problem(problem)
         return problem.exit_status
@@ -76,6 +88,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has enough of it
         return 0
+    except Exception as error:
+        known = _machine(error)
+        if known is not None:
+            output.problem(known)
+            return known.exit_status
+        raise
+
+
+def _machine(error: Exception) -> Problem | None:
+    """What the disk or the database did to us, where nobody below has put it into words."""
+    if type(error).__module__ == "sqlite3":
+        return import_module("horae.store.sqlite").explain(error, "state/runtime.db")
+    if isinstance(error, OSError):
+        hint = "check its owner and mode, the folder that it is in, and the disk"
+        return Trouble(f"{error.filename or 'the system'}: {error.strerror or error}", hint, file=error.filename)
+    return None
 
 
 def _refuse_bytes(words: Sequence[str]) -> None:

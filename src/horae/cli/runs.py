@@ -15,6 +15,7 @@ from horae.wiring import House, open_house
 STATES = ("claimed", "running", "completed", "failed", "cancelled", "unknown", "blocked", "released")
 ENDED = ("completed", "failed", "cancelled", "unknown", "blocked")
 LIMIT_MAX = 10_000
+CURSOR_DIGITS_MAX = 18  # what the database can count to
 LOOK_EVERY_S = 0.1  # while a person waits for a run
 
 
@@ -88,7 +89,7 @@ def do_runs(args: Namespace, output: Output) -> int:
     """List runs."""
     if not 1 <= args.limit <= LIMIT_MAX:
         raise Usage(f"--limit must be from 1 to {LIMIT_MAX}, not {args.limit}")
-    if args.cursor is not None and not args.cursor.isdigit():
+    if args.cursor is not None and not (args.cursor.isdecimal() and len(args.cursor) <= CURSOR_DIGITS_MAX):
         raise Usage(f"--cursor {args.cursor!r} is not one that `runs` printed")
     answer = open_house(args.home).view(
         "app.views", "list_runs", job=args.job, state=args.state, limit=args.limit, cursor=args.cursor

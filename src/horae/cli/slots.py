@@ -8,6 +8,8 @@ from horae.cli.output import Output
 from horae.errors import Usage
 from horae.wiring import open_house
 
+ENTRY_MAX = 2**63 - 1  # what the database can count to
+
 
 def options_next(parser: ArgumentParser) -> None:
     """What `next` takes."""
@@ -76,5 +78,7 @@ def options_undo(parser: ArgumentParser) -> None:
 
 def do_undo(args: Namespace, output: Output) -> int:
     """Take a change back."""
+    if args.entry is not None and not 0 < args.entry <= ENTRY_MAX:
+        raise Usage(f"{args.entry} is not a number that a change printed")
     output.change(open_house(args.home).call("undo", entry=args.entry))
     return 0

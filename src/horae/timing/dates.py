@@ -46,10 +46,9 @@ def read_instant(text: str, timezone: str) -> Reading | None:
     if offset is None:
         return on_wall(_parsed(f"{date}T{time}", text), timezone)
     instant = _parsed(f"{date}T{time}{offset.upper()}", text)
-    try:
-        return Reading(instant.astimezone(UTC))
-    except OverflowError:
-        raise Invalid(f"{text!r} is outside of the calendar", _HINT, value=text) from None
+    if not 2 <= instant.year <= 9997:  # in every zone, and not only in its own
+        raise Invalid(f"{text!r} is outside of the calendar", _HINT, value=text)
+    return Reading(instant.astimezone(UTC))
 
 
 def on_wall(wall: datetime, timezone: str) -> Reading:

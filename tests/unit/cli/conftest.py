@@ -1,0 +1,16 @@
+"""A fresh home for each test, whose commands this process runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.process import TestHome, new_home
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> TestHome:
+    made = new_home(tmp_path / "home")
+    made.inside = True
+    return made
