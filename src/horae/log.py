@@ -18,7 +18,8 @@ from horae.timing.durations import short_duration
 FILE_BYTES = 5 * 1024 * 1024
 FILES_KEPT = 3
 SIGNS = {"completed": "✓", "failed": "✗", "blocked": "■", "unknown": "?", "cancelled": "–", "missed": "!", "skipped": "›"}
-PLAIN = {"created", "changed", "revived", "restored", "removed", "quarantined", "paused", "resumed", "completed_job", "void"}
+READ = {"created", "changed", "revived", "restored"}
+PLAIN = {*READ, "removed", "quarantined", "paused", "resumed", "completed_job", "void"}
 
 log = logging.getLogger("horae")
 
@@ -65,6 +66,8 @@ class Narrator:
             return f"{sign} {self._job(entry)}{what}{took}  {text or '(nothing to say)'}  [run {entry.run_id}]"
         if what in PLAIN:
             more = detail.get("problem") or detail.get("reason") or ""
+            if what in READ:
+                more = f"{detail['meaning']}; next {', '.join(detail['next']) or 'never'}"
             word = {"completed_job": "completed", "void": "slot void"}.get(what, what)
             return f"· {self._job(entry)}{word}{f': {more}' if more else ''}"
         if what == "clock_changed":

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import islice
 from sqlite3 import Connection, Row
 from typing import Any
 
@@ -23,11 +24,12 @@ from horae.core.model import Job
 from horae.errors import Refused
 from horae.limits import ONE_SHOT_GRACE_S
 from horae.store.journal import Journal
-from horae.store.rows import from_us, to_us
+from horae.store.rows import from_us, local, to_us
 from horae.timing.recurrence import RecurrenceSet
 from horae.timing.schedule import parse_schedule
 from horae.timing.zones import offset_s
 
+SHOWN, SHOWN_WITHIN = 3, timedelta(days=366 * 10)  # slots that the journal keeps of a new schedule
 SLOTS_CACHED = 50_000  # parsed schedules kept: the same text in the same zone is parsed once
 
 
@@ -79,7 +81,7 @@ class Catalogue:
         row = self.get(job.id)
         if row is None:
             self._write(job, signature, meaning, None)
-            self._journal.append("created", actor=actor, job_id=job.id, name=job.name, schedule=job.schedule)
+            self._journal.append("created", actor=actor, job_id=job.id, name=job.name, **self._reading(job, meaning))
             self._replan(job)
             return "created"
         same_cadence = row["cadence"] == cadence_digest(job)
@@ -91,10 +93,23 @@ class Catalogue:
         what = "revived" if revived else "changed"
         if row["removed_at"] is not None:
             what = "restored"
-        self._journal.append(what, actor=actor, job_id=job.id, schedule=job.schedule, cadence_changed=not same_cadence)
+        self._journal.append(
+            what, actor=actor, job_id=job.id, cadence_changed=not same_cadence, **self._reading(job, meaning)
+        )
         if not same_cadence or row["removed_at"] is not None:
             self._replan(job)
+        elif row["cursor_at"] is None and row["ending"] is None and row["completed_at"] is None:
+            self.plan_next(job.id, after=self.now)  # it was set aside, or held back by a `repeat` that is not used up
         return what
+
+    def _reading(self, job: Job, meaning: str) -> dict[str, Any]:
+        """How the schedule was understood: its meaning and its next three slots. Nobody should have to ask."""
+        row = self.get(job.id)
+        assert row is not None, "it has just been written"
+        slots = self.slots(job.schedule, job.timezone, row["anchor_at"])
+        ahead = islice(slots.between(self.now, self.now + SHOWN_WITHIN), SHOWN)
+        shown = [local(to_us(slot), offset_s(slot, job.timezone)) for slot in ahead]
+        return {"schedule": job.schedule, "meaning": meaning, "next": shown}
 
     def _write(self, job: Job, signature: str, meaning: str, row: dict[str, Any] | None) -> None:
         cadence = cadence_digest(job)
@@ -147,6 +162,12 @@ class Catalogue:
                 return
         self._journal.append("quarantined", actor=actor, job_id=job_id, problem=problem["message"])
 
+    def set_aside(self, job_id: str, problem: str) -> None:
+        """What is stored of a job is damaged. Its file counts as never read, so that reading it again mends the job."""
+        text = json.dumps({"code": "invalid", "message": problem, "hint": "reading its file again mends it", "details": {}})
+        self._db.execute("UPDATE job SET problem = ?, signature = '', cursor_at = NULL WHERE id = ?", (text, job_id))
+        self._journal.append("quarantined", actor="gateway", job_id=job_id, problem=problem)
+
     def remove(self, job_id: str, *, actor: str, reason: str, undo: dict[str, Any] | None = None) -> int:
         """The job is no more; what it did stays on record. Slots that came due are void, later ones never were."""
         self._drop_plan(job_id, "the job was removed", keep=None)
@@ -198,6 +219,8 @@ class Catalogue:
         if old is not None and old["state"] != "planned":
             how = old["outcome"] or "being run now"
             raise Refused(f"that slot is {how} already", "look at `horae why`; only slots that have not come due can be changed")
+        if old is None and slot <= self.now:
+            raise Refused(f"{slot.isoformat()} has passed", "look at `horae why`; only slots that have not come due can be changed")
         if old is None:
             self._plan_row(row, slot)
         self._db.execute(
@@ -224,7 +247,7 @@ class Catalogue:
         row = self._one("SELECT * FROM job WHERE id = ?", job_id)
         if row is None or row["removed_at"] is not None or not row["definition"]:
             return
-        if row["repeat_max"] is not None and row["counted"] + self._live(job_id) >= row["repeat_max"]:
+        if row["repeat_max"] is not None and row["counted"] + self._promised(job_id) >= row["repeat_max"]:
             self._db.execute("UPDATE job SET cursor_at = NULL WHERE id = ?", (job_id,))
             return
         slots = self.slots(row["schedule"], row["timezone"], row["anchor_at"])
@@ -303,10 +326,13 @@ class Catalogue:
         )
         self.note_planned(row["id"], key, row["schedule"], row["timezone"])
 
-    def _live(self, job_id: str) -> int:
+    def _promised(self, job_id: str) -> int:
+        """Slots that are being run or still will be, and count for `repeat` then."""
         return int(
             self._db.execute(
-                "SELECT count(*) FROM occurrence WHERE job_id = ? AND state = 'claimed' AND trigger = 'schedule'", (job_id,)
+                "SELECT count(*) FROM occurrence WHERE job_id = ? AND trigger = 'schedule'"
+                " AND (state = 'claimed' OR (state = 'planned' AND exception IS NOT 'skip'))",
+                (job_id,),
             ).fetchone()[0]
         )
 
