@@ -3,8 +3,9 @@
 Rules, first match wins:
 1. A slot of a job that was removed is `void`; of one whose file is broken, `blocked`: other jobs never notice.
 2. A slot that a person skipped is `skipped`.
-3. A paused (or disabled) job skips its slots, and says who paused it. Manual runs of it are allowed.
-4. While a scheduled run of the same job is live, a slot is `skipped`: two at once is what no script expects.
+3. A slot beyond the job's `repeat` is `void`: an undone skip may have left one.
+4. A paused (or disabled) job skips its slots, and says who paused it. Manual runs of it are allowed.
+5. While a scheduled run of the same job is live, a slot is `skipped`: two at once is what no script expects.
    While a *manual* run is live, a slot waits for it, because a manual run never eats a slot.
    A manual run that comes due while anything of its job is live waits too.
 """
@@ -26,6 +27,8 @@ class Candidate:
     """Who paused the job and why, in words; None when it is not paused."""
     live: str | None
     """The trigger of a live occurrence of the same job, or None."""
+    spent: int | None = None
+    """How often the job has run, when that is as often as `repeat` allows; else None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,8 @@ def admit(c: Candidate) -> Admission:
         return Admission("skipped", "skipped by a person in advance")
     if c.trigger == "manual":
         return CLAIM if c.live is None else WAIT
+    if c.spent is not None:
+        return Admission("void", f"it has run {c.spent} times, as often as it was to")
     if c.paused is not None:
         return Admission("skipped", c.paused)
     if c.live == "manual":

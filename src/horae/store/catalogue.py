@@ -18,8 +18,9 @@ from itertools import islice
 from sqlite3 import Connection, Row
 from typing import Any
 
-from horae.core.identity import manual_key, provisional_id, slot_key
+from horae.core.catchup import backlog
 from horae.core.definition import cadence_digest, definition, digest
+from horae.core.identity import manual_key, provisional_id, slot_key
 from horae.core.model import Job
 from horae.errors import Refused
 from horae.limits import ONE_SHOT_GRACE_S
@@ -188,6 +189,9 @@ class Catalogue:
 
     def resume(self, job_id: str, *, actor: str) -> int | None:
         """Let slots run again, from the next one on. None when it was not paused."""
+        row = self.get(job_id)
+        if row is not None and row["paused_at"] is not None and row["removed_at"] is None:
+            self._skip_passed(row)
         done = self._db.execute(
             "UPDATE job SET paused_at = NULL, paused_by = NULL, paused_reason = NULL WHERE id = ? AND paused_at IS NOT NULL",
             (job_id,),
@@ -316,6 +320,34 @@ class Catalogue:
                 self._db.execute("DELETE FROM occurrence WHERE key = ?", (key,))
                 what = "unplanned"
             self._journal.append(what, actor="gateway", job_id=job_id, key=key, reason=reason, exception=exception)
+
+    def _skip_passed(self, row: dict[str, Any]) -> None:
+        """Slots that came due in a pause while no gateway looked: they were skipped, and must not be caught up with."""
+        reason = paused_words(row["paused_at"], row["paused_by"], row["paused_reason"], row["enabled"])
+        due = self._db.execute(
+            "SELECT key, slot_at, exception FROM occurrence"
+            " WHERE job_id = ? AND trigger = 'schedule' AND state = 'planned' AND due_at <= ?",
+            (row["id"], self._us),
+        ).fetchall()
+        for key, slot_at, exception in due:
+            to, count = slot_at, 1
+            if exception is None and slot_at == row["cursor_at"]:
+                spoken = self._db.execute(
+                    "SELECT slot_at FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND slot_at > ?", (row["id"], slot_at)
+                )
+                slots = self.slots(row["schedule"], row["timezone"], row["anchor_at"])
+                passed = backlog(slots, from_us(slot_at), self.now, {from_us(at) for (at,) in spoken})
+                to, count = to_us(passed.latest), 1 + passed.count
+            self._db.execute(
+                "UPDATE occurrence SET state = 'settled', outcome = 'skipped', reason = ?, settled_at = ?, span_to = ?,"
+                " span_count = ? WHERE key = ? AND state = 'planned'",
+                (reason, self._us, to if count > 1 else None, count if count > 1 else None, key),
+            )
+            self._journal.append("skipped", actor="gateway", job_id=row["id"], key=key, reason=reason, slots=count)
+            if slot_at == row["cursor_at"]:
+                self.plan_next(row["id"], after=self.now)
+        if due:
+            self.complete_if_done(row["id"])
 
     def _plan_row(self, row: dict[str, Any], slot: datetime) -> None:
         key = slot_key(row["id"], slot)

@@ -19,7 +19,8 @@ from horae.core.catchup import Backlog, backlog
 from horae.core.definition import from_definition
 from horae.core.identity import run_id as id_of_run
 from horae.core.identity import slot_key
-from horae.core.model import Claim, Owner
+from horae.core.model import Claim, Job, Owner
+from horae.errors import Problem
 from horae.store.catalogue import Catalogue, paused_words
 from horae.store.journal import Journal
 from horae.store.rows import from_us, to_us
@@ -28,11 +29,11 @@ from horae.timing.zones import offset_s
 DUE = """
 SELECT o.key, o.job_id, o.trigger, o.slot_at, o.due_at, o.offset_s, o.exception, o.attempts, o.missed, o.run_id, o.input,
        j.schedule, j.timezone, j.anchor_at, j.cursor_at, j.problem, j.paused_at, j.paused_by, j.paused_reason, j.enabled,
-       j.removed_at, j.definition, j.repeat_max,
+       j.removed_at, j.definition, j.repeat_max, j.counted,
        (SELECT c.trigger FROM occurrence c WHERE c.job_id = o.job_id AND c.state = 'claimed' LIMIT 1) AS live,
        EXISTS (SELECT 1 FROM occurrence a WHERE a.job_id = o.job_id AND a.slot_at > o.slot_at AND a.run_id IS NULL) AS ahead
 FROM occurrence o JOIN job j ON j.id = o.job_id
-WHERE o.state = 'planned' AND o.due_at <= ?
+WHERE o.state = 'planned' AND o.due_at <= ? AND (o.due_at, o.key) > (?, ?)
 ORDER BY o.due_at, o.key LIMIT ?
 """
 PLAN = (
@@ -70,36 +71,61 @@ class Claiming:
         self._journal = journal
         self._jobs = jobs
         self._owner = owner
+        self.full = False
+        """Whether there may be more that is due."""
+        self._live_now: dict[str, str] = {}
         self._bulk: dict[str, list[tuple[object, ...]]] = {PLAN: [], CLAIM: [], RUN: [], CURSOR: []}  # in writing order
 
     def claim_due(self, limit: int) -> list[Claim]:
-        """Settle or claim every due occurrence, at most `limit`, and plan each job's next slot."""
-        cursor = self._db.cursor()
-        cursor.row_factory = Row
-        rows = cursor.execute(DUE, (self._us, limit)).fetchall()
-        if not rows:
-            return []
-        token = reserve_tokens(self._db, len(rows))
-        live_now: dict[str, str] = {}
+        """Settle or claim due occurrences, at most `limit`, and plan each job's next slot. Those that wait do not count."""
         claims: list[Claim] = []
+        position, room = (-1, ""), limit
+        while room > 0:
+            cursor = self._db.cursor()
+            cursor.row_factory = Row
+            rows = cursor.execute(DUE, (self._us, *position, room)).fetchall()
+            waited = self._answer(rows, claims) if rows else 0
+            if len(rows) < room:
+                return claims
+            position, room = (rows[-1]["due_at"], rows[-1]["key"]), waited
+        self.full = True
+        return claims
+
+    def _answer(self, rows: list[Row], claims: list[Claim]) -> int:
+        """Decide about each row; claims are added to `claims`. Returns how many rows wait."""
+        token = reserve_tokens(self._db, len(rows))
+        waited = 0
         for row in rows:
-            admission = admit(_candidate(row, live_now.get(row["job_id"]) or row["live"]))
-            if admission.wait:
+            try:
+                admission = admit(_candidate(row, self._live_now.get(row["job_id"]) or row["live"]))
+                if admission.wait:
+                    waited += 1
+                    continue
+                in_order = row["trigger"] == "schedule" and row["exception"] is None and row["slot_at"] == row["cursor_at"]
+                back, following = self._look_ahead(row) if in_order else (None, None)
+                job = from_definition(json.loads(row["definition"])) if admission.outcome is None else None
+            except (Problem, ValueError, TypeError, KeyError) as error:  # nothing of this row has been written yet
+                self._set_aside(row, error)
                 continue
-            in_order = row["trigger"] == "schedule" and row["exception"] is None and row["slot_at"] == row["cursor_at"]
-            back, following = self._look_ahead(row) if in_order else (None, None)
-            if admission.outcome is not None:
+            if job is None:
                 self._settle_unrun(row, admission, back)
             else:
                 token += 1
-                claims.append(self._claim(row, back, token))
-                live_now[row["job_id"]] = row["trigger"]
+                claims.append(self._claim(row, job, back, token))
+                self._live_now[row["job_id"]] = row["trigger"]
             if in_order:
                 self._plan(row, following)
-            if admission.outcome is not None:
+            if job is None:
                 self._jobs.complete_if_done(row["job_id"])
         self._flush()
-        return claims
+        return waited
+
+    def _set_aside(self, row: Row, error: Exception) -> None:
+        """One damaged record harms only itself: its slot is blocked, its job quarantined until its file is read again."""
+        reason = f"what is stored of the job is damaged: {error}"
+        self._db.execute(SETTLE, ("blocked", reason, self._us, None, None, row["key"]))
+        self._journal.append("blocked", actor="gateway", job_id=row["job_id"], key=row["key"], reason=reason)
+        self._jobs.set_aside(row["job_id"], reason)
 
     def _flush(self) -> None:
         for sql, rows in self._bulk.items():
@@ -139,7 +165,7 @@ class Claiming:
         self._db.execute(SETTLE, (outcome, reason, self._us, None, None, row["key"]))
         self._journal.append(outcome, actor="gateway", job_id=row["job_id"], key=row["key"], reason=reason)
 
-    def _claim(self, row: Row, back: Backlog | None, token: int) -> Claim:
+    def _claim(self, row: Row, job: Job, back: Backlog | None, token: int) -> Claim:
         key, slot, due, missed = row["key"], from_us(row["slot_at"]), from_us(row["due_at"]), row["missed"]
         offset, attempts = row["offset_s"], row["attempts"]
         if back is not None and back.passed:
@@ -170,7 +196,7 @@ class Claiming:
             offset_s=offset,
             missed=missed,
             input=row["input"],
-            job=from_definition(json.loads(row["definition"])),
+            job=job,
         )
 
     def _pass(self, row: Row, back: Backlog, outcome: str, reason: str, *, include_latest: bool) -> None:
@@ -199,4 +225,5 @@ def _candidate(row: Row, live_trigger: str | None) -> Candidate:
         problem=json.loads(row["problem"])["message"] if row["problem"] else None,
         paused=paused_words(row["paused_at"], row["paused_by"], row["paused_reason"], row["enabled"]),
         live=live_trigger,
+        spent=row["counted"] if row["repeat_max"] is not None and row["counted"] >= row["repeat_max"] else None,
     )

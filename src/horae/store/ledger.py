@@ -14,9 +14,9 @@ from sqlite3 import Connection, Row
 from typing import Any
 
 from horae.core.definition import from_definition
-from horae.core.model import Claim, Ending, Owner, Receipt
+from horae.core.model import Claim, Ending, Job, Owner, Receipt
 from horae.core.states import RUN, live, sources, target, terminal
-from horae.errors import Stale
+from horae.errors import Problem, Stale
 from horae.ports import Orphan
 from horae.store.catalogue import Catalogue
 from horae.store.claiming import Claiming, reserve_tokens
@@ -26,7 +26,7 @@ from horae.store.rows import from_us, maybe, to_us
 
 CLAIM_ROW = """
 SELECT r.id, r.token, r.key, r.job_id, r.attempt, r.claimed_at, r.state,
-       o.trigger, o.slot_at, o.due_at, o.offset_s, o.missed, o.input, j.timezone, j.definition
+       o.trigger, o.slot_at, o.due_at, o.offset_s, o.missed, o.input, j.slug, j.name, j.schedule, j.timezone, j.definition
 FROM run r JOIN occurrence o ON o.key = r.key JOIN job j ON j.id = r.job_id WHERE r.id = ?
 """
 
@@ -44,13 +44,19 @@ class Ledger:
         self._journal = journal
         self._jobs = jobs
         self._outbox = Outbox(db, now, journal)
+        self._full = False
 
     def claim_due(self, owner: Owner, limit: int) -> list[Claim]:
         """Settle or claim every due occurrence, at most `limit`, and plan each job's next slot (see `claiming.py`)."""
-        return Claiming(self._db, self.now, self._journal, self._jobs, owner).claim_due(limit)
+        claiming = Claiming(self._db, self.now, self._journal, self._jobs, owner)
+        claims = claiming.claim_due(limit)
+        self._full = claiming.full
+        return claims
 
     def next_due(self) -> datetime | None:
-        """The earliest due instant after now. What is due and waits is looked at again when a run ends."""
+        """The earliest due instant after now; now itself when a full batch may have left some. What waits, waits for a run."""
+        if self._full:
+            return self.now
         row = self._db.execute("SELECT min(due_at) FROM occurrence WHERE state = 'planned' AND due_at > ?", (self._us,))
         return maybe(row.fetchone()[0])
 
@@ -173,7 +179,7 @@ class Ledger:
         cursor = self._db.cursor()
         cursor.row_factory = Row
         row = cursor.execute(CLAIM_ROW, (run_id,)).fetchone()
-        self._outbox.recall(run_id)
+        self._outbox.recall(run_id, row["job_id"], row["key"])
         return Claim(
             run_id=run_id,
             token=token,
@@ -188,8 +194,16 @@ class Ledger:
             offset_s=row["offset_s"],
             missed=row["missed"],
             input=row["input"],
-            job=from_definition(json.loads(row["definition"])),
+            job=_job(row),
         )
+
+
+def _job(row: Row) -> Job:
+    """The run's job. Of a damaged definition what the row itself says, since the run must be ended all the same."""
+    try:
+        return from_definition(json.loads(row["definition"]))
+    except (Problem, ValueError, TypeError):
+        return Job(row["job_id"], row["slug"], row["name"], row["schedule"], row["timezone"])
 
 
 def _streams(result: Any) -> tuple[str, str, int, int]:

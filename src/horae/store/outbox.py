@@ -63,8 +63,9 @@ class Outbox:
         state, allowed = target(DELIVERY, receipt.event), sources(DELIVERY, receipt.event)
         marks = ", ".join("?" * len(allowed))
         done = self._db.execute(
-            f"UPDATE delivery SET state = ?, evidence = ?, reason = ?, changed_at = ? WHERE id = ? AND state IN ({marks})",
-            (state, receipt.evidence, receipt.reason, self._now, message.delivery_id, *allowed),
+            f"UPDATE delivery SET state = ?, evidence = ?, reason = ?, changed_at = ? WHERE id = ? AND state IN ({marks})"
+            " AND EXISTS (SELECT 1 FROM run WHERE id = delivery.run_id AND token = ?)",
+            (state, receipt.evidence, receipt.reason, self._now, message.delivery_id, *allowed, claim.token),
         )
         if done.rowcount != 1:
             raise Stale(f"delivery {message.delivery_id} was moved on by another owner", run=claim.run_id)
@@ -79,11 +80,15 @@ class Outbox:
             reason=receipt.reason,
         )
 
-    def recall(self, run_id: str) -> None:
+    def recall(self, run_id: str, job_id: str, key: str) -> None:
         """After a crash: what was being sent may have arrived, so it is not sent again by itself."""
         state, (source,) = target(DELIVERY, "lose"), sources(DELIVERY, "lose")
-        self._db.execute(
-            "UPDATE delivery SET state = ?, reason = 'the gateway ended while it was being sent', changed_at = ?"
-            " WHERE run_id = ? AND state = ?",
-            (state, self._now, run_id, source),
-        )
+        reason = "the gateway ended while it was being sent"
+        lost = self._db.execute(
+            "UPDATE delivery SET state = ?, reason = ?, changed_at = ? WHERE run_id = ? AND state = ? RETURNING target",
+            (state, reason, self._now, run_id, source),
+        ).fetchall()
+        for (name,) in lost:
+            self._journal.append(
+                state, actor="gateway", job_id=job_id, key=key, run_id=run_id, target=name, evidence=None, reason=reason
+            )

@@ -1,0 +1,421 @@
+"""Claims, tokens and terminal states: nothing runs twice (P2), a stale owner has no effect (P3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from horae.core.model import Receipt
+from horae.core.states import RUN, terminal
+from horae.errors import Stale
+from tests.support.builders import MINUTE, a_job, an_ending, at, with_token
+from tests.support.stores import SqliteUnderTest as UnderTest
+
+# ── claims
+
+
+def test_P2_a_due_slot_is_claimed_once(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    s.clock.time = at("08:01")
+    first, second = s.claim(owner), s.claim(owner)
+    assert [claim.job_id for claim in first] == [job.id]
+    assert second == []
+
+
+def test_nothing_is_claimed_before_it_is_due(s: UnderTest) -> None:
+    s.put()
+    owner = s.sign_on()
+    s.clock.time = at("08:00:59")
+    assert s.claim(owner) == []
+    s.clock.time = at("08:01")
+    assert len(s.claim(owner)) == 1
+
+
+def test_S8_two_due_jobs_never_overlap_claims(s: UnderTest) -> None:
+    """Two gateways that look at the same moment share the due jobs out; neither gets what the other has."""
+    jobs = [s.put(slug=f"job{n}") for n in range(6)]
+    one, two = s.sign_on("g1"), s.sign_on("g2")
+    s.clock.time = at("08:01")
+    other = s.again()
+    first = s.claim(one, 3)
+    second = other.transact(lambda tx: tx.runs.claim_due(two, 10))
+    assert len(first) == len(second) == 3
+    assert {claim.job_id for claim in (*first, *second)} == {job.id for job in jobs}
+    assert len({claim.token for claim in (*first, *second)}) == 6
+
+
+def test_tokens_only_rise(s: UnderTest) -> None:
+    owner = s.sign_on()
+    for n in range(3):
+        s.put(slug=f"job{n}")
+    tokens = []
+    for minute in ("08:01", "08:02", "08:03"):
+        s.clock.time = at(minute)
+        for claim in s.claim(owner):
+            tokens.append(claim.token)
+            s.carry_out(claim)
+    assert len(tokens) == 9
+    assert tokens == sorted(set(tokens))
+
+
+def test_the_schema_itself_refuses_a_second_row_for_a_slot(s: UnderTest) -> None:
+    job = s.put()
+    (row,) = s.rows("SELECT * FROM occurrence WHERE job_id = ?", job.id)
+    with pytest.raises(Exception, match=r"(?i)unique"):
+        s.damage(
+            "INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, planned_at)"
+            " VALUES ('another', ?, 'schedule', ?, ?, 0, 0)",
+            job.id, row["slot_at"], row["due_at"],
+        )  # fmt: skip
+
+
+def test_a_claim_says_all_that_its_run_needs(s: UnderTest) -> None:
+    job, owner = s.put(timezone="Europe/Paris"), s.sign_on()
+    s.clock.time = at("08:01:00.250000")
+    (claim,) = s.claim(owner)
+    assert (claim.slot, claim.due, claim.claimed_at) == (at("08:01"), at("08:01"), s.clock.time)
+    assert (claim.job, claim.attempt, claim.trigger, claim.missed, claim.input) == (job, 1, "schedule", 0, None)
+    assert (claim.timezone, claim.offset_s) == ("Europe/Paris", 3600)
+
+
+def test_the_limit_bounds_a_batch_and_the_rest_comes_next(s: UnderTest) -> None:
+    for n in range(5):
+        s.put(slug=f"job{n}")
+    owner = s.sign_on()
+    s.clock.time = at("08:01")
+    assert [len(s.claim(owner, 2)) for _ in range(4)] == [2, 2, 1, 0]
+
+
+def test_rows_that_only_wait_do_not_keep_others_from_being_claimed(s: UnderTest) -> None:
+    """Ordered runs of one busy job stand first in the queue; a small batch must still reach the job behind them."""
+    busy, owner = s.put(slug="busy", schedule="0 0 1 1 *"), s.sign_on()
+    for n in range(3):
+        s.do(lambda tx, n=n: tx.jobs.order_run(busy.id, run_id=f"{n:016}", actor="person", input=None))
+    (live,) = s.claim(owner, 1)
+    other = s.put(slug="other")
+    s.clock.time = at("08:01")
+    assert [claim.job_id for claim in s.claim(owner, 1)] == [other.id]
+    assert live.job_id == busy.id
+
+
+def test_after_a_full_batch_of_unrun_slots_the_rest_is_due_at_once(s: UnderTest) -> None:
+    """Settling is not claiming: after a batch that settled paused slots only, the gateway must not sleep over due work."""
+    for n in range(3):
+        job = s.put(slug=f"paused{n}")
+        s.do(lambda tx, job=job: tx.jobs.pause(job.id, actor="person", reason=None))
+    s.clock.time = at("08:00:30")
+    active, owner = s.put(slug="zz-active", schedule="every 1 minute from 2026-03-02T08:00:01+00:00"), s.sign_on()
+    s.clock.time = at("08:01:01")
+    found, looks = [], 0
+    while not found and looks < 5:
+        found, next_due = s.do(lambda tx: (tx.runs.claim_due(owner, 2), tx.runs.next_due()))
+        looks += 1
+        if not found:
+            assert next_due is not None
+            assert next_due <= s.clock.time, "the gateway would sleep although something is due"
+    assert [claim.job_id for claim in found] == [active.id]
+
+
+# ── fences: every verb, with a wrong token and in each wrong state
+
+Verb = Callable[[Any, Any], Any]
+VERBS: dict[str, tuple[Verb, str]] = {  # the verb, and the state in which it is right
+    "start": (lambda tx, c: tx.runs.start(c), "claimed"),
+    "release": (lambda tx, c: tx.runs.release(c, "why"), "claimed"),
+    "block": (lambda tx, c: tx.runs.finish(c, an_ending("block", "no"), {}), "claimed"),
+    "complete": (lambda tx, c: tx.runs.finish(c, an_ending("complete"), {}), "running"),
+    "fail": (lambda tx, c: tx.runs.finish(c, an_ending("fail"), {}), "running"),
+    "cancel": (lambda tx, c: tx.runs.finish(c, an_ending("cancel"), {}), "running"),
+    "lose": (lambda tx, c: tx.runs.finish(c, an_ending("lose"), {}), "running"),
+    "settle": (lambda tx, c: tx.runs.settle(c), "finished"),
+}
+STATES = ("claimed", "running", "finished", "blocked", "released", "settled")
+
+
+def brought_to(s: UnderTest, state: str) -> Any:
+    s.put()
+    owner = s.sign_on()
+    s.clock.time = at("08:01")
+    (claim,) = s.claim(owner)
+    if state in ("running", "finished", "settled"):
+        s.do(lambda tx: tx.runs.start(claim))
+    if state in ("finished", "settled"):
+        s.do(lambda tx: tx.runs.finish(claim, an_ending(), {}))
+    if state == "settled":
+        s.do(lambda tx: tx.runs.settle(claim))
+    if state == "blocked":
+        s.do(lambda tx: tx.runs.finish(claim, an_ending("block", "no"), {}))
+    if state == "released":
+        s.do(lambda tx: tx.runs.release(claim, "why"))
+    return claim
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_P3_a_wrong_token_changes_nothing(s: UnderTest, verb: str) -> None:
+    act, right = VERBS[verb]
+    claim = brought_to(s, right)
+    before = s.everything()
+    for token in (claim.token - 1, claim.token + 1):
+        with pytest.raises(Stale):
+            s.do(lambda tx, token=token: act(tx, with_token(claim, token)))
+    assert s.everything() == before
+    s.do(lambda tx: act(tx, claim))
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("verb", VERBS)
+def test_P3_a_wrong_state_changes_nothing(s: UnderTest, verb: str, state: str) -> None:
+    act, right = VERBS[verb]
+    if state == right or (verb == "settle" and state == "blocked"):
+        return
+    claim = brought_to(s, state)
+    before = s.everything()
+    with pytest.raises(Stale):
+        s.do(lambda tx: act(tx, claim))
+    assert s.everything() == before
+
+
+def test_P3_progress_of_a_stale_owner_is_dropped(s: UnderTest) -> None:
+    claim = brought_to(s, "running")
+    s.do(lambda tx: tx.runs.note_process(with_token(claim, claim.token + 1), 77, 7))
+    assert s.run(claim.run_id)["pid"] is None
+    s.do(lambda tx: tx.runs.note_process(claim, 77, 7))
+    assert (s.run(claim.run_id)["pid"], s.run(claim.run_id)["pid_started"]) == (77, 7)
+
+
+def test_P3_progress_after_the_end_is_dropped(s: UnderTest) -> None:
+    claim = brought_to(s, "finished")
+    s.do(lambda tx: tx.runs.note_process(claim, 77, 7))
+    assert s.run(claim.run_id)["pid"] is None
+
+
+def test_P3_a_stale_owner_sends_nothing(s: UnderTest) -> None:
+    claim = brought_to(s, "finished")
+    with pytest.raises(Stale):
+        s.do(lambda tx: tx.outbox.begin(with_token(claim, claim.token + 1)))
+    assert [row["state"] for row in s.rows("SELECT state FROM delivery")] == ["pending"]
+
+
+def test_P3_a_stale_owner_records_no_delivery(s: UnderTest) -> None:
+    """The first owner stands still while it sends; the second adopts the run. The first one's receipt is void."""
+    claim = brought_to(s, "finished")
+    (message,) = s.do(lambda tx: tx.outbox.begin(claim))
+    second = s.sign_on("g2")
+    s.do(lambda tx: tx.runs.adopt(claim.run_id, second))
+    s.damage("DROP TRIGGER delivery_terminal")
+    s.damage("UPDATE delivery SET state = 'sending'")  # as if the second owner were sending right now
+    before = s.everything()
+    with pytest.raises(Stale):
+        s.do(lambda tx: tx.outbox.record(claim, message, Receipt("refuse", reason="timeout")))
+    assert s.everything() == before
+
+
+def test_a_delivery_is_recorded_once(s: UnderTest) -> None:
+    claim = brought_to(s, "finished")
+    (message,) = s.do(lambda tx: tx.outbox.begin(claim))
+    s.do(lambda tx: tx.outbox.record(claim, message, Receipt("accept")))
+    with pytest.raises(Stale):
+        s.do(lambda tx: tx.outbox.record(claim, message, Receipt("refuse")))
+
+
+def test_P3_adoption_makes_the_former_owner_stale(s: UnderTest) -> None:
+    claim = brought_to(s, "running")
+    second = s.sign_on("g2")
+    adopted = s.do(lambda tx: tx.runs.adopt(claim.run_id, second))
+    assert adopted.token > claim.token
+    with pytest.raises(Stale):
+        s.do(lambda tx: tx.runs.finish(claim, an_ending(), {}))
+    s.do(lambda tx: tx.runs.finish(adopted, an_ending("lose", "unknown"), {}))
+    assert s.run(claim.run_id)["state"] == "unknown"
+
+
+def test_a_settled_run_cannot_be_settled_through_a_later_attempt(s: UnderTest) -> None:
+    claim = brought_to(s, "released")
+    (again,) = s.claim(s.sign_on("g2"))
+    assert (again.key, again.attempt) == (claim.key, 2)
+    with pytest.raises(Stale):
+        s.do(lambda tx: tx.runs.settle(claim))
+    s.carry_out(again)
+    assert [row["state"] for row in s.rows("SELECT state FROM run ORDER BY attempt")] == ["released", "completed"]
+
+
+# ── terminal states are written once, by the schema itself
+
+
+@pytest.mark.parametrize("state", terminal(RUN))
+def test_a_finished_run_is_immutable(s: UnderTest, state: str) -> None:
+    event = next(event for events in RUN.values() for event, to in events.items() if to == state)
+    verb = next(act for name, (act, _) in VERBS.items() if name == event)
+    claim = brought_to(s, VERBS[event][1])
+    s.do(lambda tx: verb(tx, claim))
+    assert s.run(claim.run_id)["state"] == state
+    for other in RUN:
+        with pytest.raises(Exception, match="immutable"):
+            s.damage("UPDATE run SET state = ? WHERE id = ?", other, claim.run_id)
+
+
+def test_a_settled_occurrence_is_immutable(s: UnderTest) -> None:
+    claim = brought_to(s, "settled")
+    for change in ("state = 'planned', outcome = NULL", "outcome = 'missed'", "due_at = 0", "reason = ''"):
+        with pytest.raises(Exception, match="immutable"):
+            s.damage(f"UPDATE occurrence SET {change} WHERE key = ?", claim.key)
+
+
+def test_a_finished_delivery_is_immutable(s: UnderTest) -> None:
+    claim = brought_to(s, "finished")
+    (message,) = s.do(lambda tx: tx.outbox.begin(claim))
+    s.do(lambda tx: tx.outbox.record(claim, message, Receipt("accept")))
+    with pytest.raises(Exception, match="immutable"):
+        s.damage("UPDATE delivery SET state = 'pending'")
+
+
+# ── the outbox
+
+
+def test_each_target_has_a_delivery_row_from_the_moment_the_run_ended(s: UnderTest) -> None:
+    s.put(deliver=("local", "desk", "local"))
+    owner = s.sign_on()
+    s.clock.time = at("08:01")
+    (claim,) = s.claim(owner)
+    s.do(lambda tx: tx.runs.start(claim))
+    s.do(lambda tx: tx.runs.finish(claim, an_ending(message="news"), {}))
+    assert [(row["target"], row["state"]) for row in s.rows("SELECT * FROM delivery ORDER BY id")] == [
+        ("local", "pending"),
+        ("desk", "pending"),
+    ]
+    messages = s.do(lambda tx: tx.outbox.begin(claim))
+    assert [(message.target, message.body, message.title, message.alert) for message in messages] == [
+        ("local", "news", "Tides", False),
+        ("desk", "news", "Tides", False),
+    ]
+    assert s.do(lambda tx: tx.outbox.begin(claim)) == []
+
+
+def test_silence_is_written_down_and_not_sent(s: UnderTest) -> None:
+    s.put()
+    owner = s.sign_on()
+    s.clock.time = at("08:01")
+    (claim,) = s.claim(owner)
+    s.carry_out(claim, message="")
+    assert [(row["state"], row["reason"]) for row in s.rows("SELECT * FROM delivery")] == [
+        ("suppressed", "nothing to say")
+    ]
+    assert s.do(lambda tx: tx.outbox.begin(claim)) == []
+
+
+def test_a_target_that_the_end_itself_reaches_is_delivered_with_it(s: UnderTest) -> None:
+    s.put(deliver=("local", "desk"))
+    owner = s.sign_on()
+    s.clock.time = at("08:01")
+    (claim,) = s.claim(owner)
+    s.do(lambda tx: tx.runs.start(claim))
+    kept = {"local": Receipt("accept", evidence="here")}
+    assert s.do(lambda tx: tx.runs.finish(claim, an_ending(), kept)) is True
+    rows = s.rows("SELECT target, state, evidence FROM delivery ORDER BY id")
+    assert [tuple(row.values()) for row in rows] == [("local", "delivered", "here"), ("desk", "pending", None)]
+    assert [message.target for message in s.do(lambda tx: tx.outbox.begin(claim))] == ["desk"]
+
+
+def test_what_was_being_sent_in_a_crash_is_unknown(s: UnderTest) -> None:
+    s.put(deliver=("desk",))
+    owner = s.sign_on()
+    s.clock.time = at("08:01")
+    (claim,) = s.claim(owner)
+    s.do(lambda tx: tx.runs.start(claim))
+    s.do(lambda tx: tx.runs.finish(claim, an_ending(), {}))
+    s.do(lambda tx: tx.outbox.begin(claim))
+    second = s.sign_on("g2")
+    adopted = s.do(lambda tx: tx.runs.adopt(claim.run_id, second))
+    states = {row["target"]: row["state"] for row in s.rows("SELECT * FROM delivery")}
+    assert states == {"desk": "unknown"}
+    assert s.do(lambda tx: tx.outbox.begin(adopted)) == []
+    (entry,) = [row for row in s.journal("unknown") if row["run_id"] == claim.run_id]
+    assert "desk" in entry["detail"], "an unknown delivery is a decision that `why` must show"
+
+
+# ── orphans
+
+
+def test_orphans_are_what_others_left_open(s: UnderTest) -> None:
+    jobs = [s.put(slug=f"job{n}") for n in range(5)]
+    one = s.sign_on("g1")
+    s.clock.time = at("08:01")
+    claims = sorted(s.claim(one), key=lambda claim: [job.id for job in jobs].index(claim.job_id))
+    s.do(lambda tx: tx.runs.start(claims[1]))
+    s.do(lambda tx: tx.runs.note_process(claims[1], 44, 4))
+    s.do(lambda tx: tx.runs.start(claims[2]))
+    s.do(lambda tx: tx.runs.finish(claims[2], an_ending(), {}))
+    s.carry_out(claims[3])
+    s.do(lambda tx: tx.runs.release(claims[4], "why"))
+    two = s.sign_on("g2")
+    orphans = s.do(lambda tx: tx.runs.orphans(two))
+    assert sorted((orphan.run_id, orphan.state) for orphan in orphans) == sorted(
+        zip((claim.run_id for claim in claims[:3]), ("claimed", "running", "completed"), strict=True)
+    )
+    running = next(orphan for orphan in orphans if orphan.state == "running")
+    assert (running.pid, running.pid_started, running.boot) == (44, 4, "boot")
+    assert s.do(lambda tx: tx.runs.orphans(one)) == []
+    for orphan in orphans:
+        s.do(lambda tx, orphan=orphan: tx.runs.adopt(orphan.run_id, two))
+    assert s.do(lambda tx: tx.runs.orphans(two)) == []
+
+
+def test_U11_an_adopted_claim_is_the_same_occurrence(s: UnderTest) -> None:
+    claim = brought_to(s, "running")
+    s.clock.time += MINUTE
+    second = s.sign_on("g2")
+    adopted = s.do(lambda tx: tx.runs.adopt(claim.run_id, second))
+    for name in ("run_id", "key", "job_id", "attempt", "trigger", "slot", "due", "claimed_at", "missed", "job"):
+        assert getattr(adopted, name) == getattr(claim, name)
+
+
+# ── transactions
+
+
+def test_nothing_is_written_when_the_work_raises(s: UnderTest) -> None:
+    owner = s.sign_on()
+    s.put()
+    s.clock.time = at("08:01")
+    before = s.everything()
+
+    def work(tx: Any) -> None:
+        tx.runs.claim_due(owner, 10)
+        tx.jobs.upsert(a_job("other"), signature="s", meaning="m", actor="test")
+        tx.journal.append("said", actor="test")
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        s.do(work)
+    assert s.everything() == before
+
+
+def test_journal_numbers_rise_without_gaps_over_all_writers(s: UnderTest) -> None:
+    owner = s.sign_on()
+    s.put()
+    other = s.again()
+    for minute in range(1, 6):
+        s.clock.time = at(f"08:{minute:02}")
+        for claim in s.claim(owner):
+            s.carry_out(claim)
+        other.transact(lambda tx: tx.journal.append("said", actor="test"))
+        with pytest.raises(RuntimeError):
+            other.transact(_raise)
+    numbers = [row["seq"] for row in s.journal()]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert not s.journal("lost")
+
+
+def _raise(tx: Any) -> None:
+    tx.journal.append("lost", actor="test")
+    raise RuntimeError
+
+
+def test_every_verb_of_a_run_journals_in_its_transaction(s: UnderTest) -> None:
+    claim = brought_to(s, "finished")
+    (message,) = s.do(lambda tx: tx.outbox.begin(claim))
+    s.do(lambda tx: tx.outbox.record(claim, message, Receipt("accept", evidence="there")))
+    s.do(lambda tx: tx.runs.settle(claim))
+    whats = [row["what"] for row in s.journal() if row["key"] == claim.key]
+    assert whats == ["planned", "claimed", "started", "completed", "delivered"]

@@ -1,0 +1,519 @@
+"""The plan of a job: the next slot is a row before it is due (P1); skips, moves, edits, pauses, repeats."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from horae.core.identity import slot_key
+from horae.errors import Refused
+from horae.limits import MISSED_ROWS_MAX
+from tests.support.builders import DAY, HOUR, MINUTE, a_job, an_ending, at
+from tests.support.stores import SqliteUnderTest as UnderTest
+from tests.support.stores import hhmm
+
+HOURLY = "0 * * * *"
+
+
+def tick(s: UnderTest, owner: Any, minute: str, **ending: Any) -> list[Any]:
+    """At that time: claim, and carry everything out."""
+    s.clock.time = at(minute)
+    claims = s.claim(owner)
+    for claim in claims:
+        s.carry_out(claim, **ending)
+    return claims
+
+
+def exception(s: UnderTest, job: Any, slot: Any, kind: str | None, due: Any = None) -> int:
+    return s.do(lambda tx: tx.jobs.set_exception(job.id, slot, kind, due=due, actor="person"))
+
+
+# ── P1: the next row is there before it is due
+
+
+def test_P1_the_next_slot_is_a_row_after_each_verb(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    assert s.planned(job) == ["08:01"], "created"
+    s.clock.time = at("08:01")
+    (claim,) = s.claim(owner)
+    assert s.planned(job) == ["08:02"], "claimed"
+    s.carry_out(claim)
+    assert s.planned(job) == ["08:02"], "settled"
+    exception(s, job, at("08:02"), "skip")
+    assert s.planned(job) == ["08:02", "08:03"], "skipped"
+    exception(s, job, at("08:03"), "move", at("09:00:30"))
+    assert s.planned(job) == ["08:02", "08:03", "08:04"], "moved"
+    s.do(lambda tx: tx.jobs.pause(job.id, actor="person", reason="rest"))
+    tick(s, owner, "08:04")
+    assert s.planned(job) == ["08:03", "08:05"], "settled while paused"
+    s.do(lambda tx: tx.jobs.resume(job.id, actor="person"))
+    assert s.planned(job) == ["08:03", "08:05"], "resumed"
+
+
+def test_the_cursor_is_the_ordinary_planned_row(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    for minute in ("08:01", "08:02", "08:03"):
+        tick(s, owner, minute)
+        assert [hhmm(s.job(job)["cursor_at"])] == s.planned(job)
+
+
+def test_upsert_of_the_same_definition_changes_nothing(s: UnderTest) -> None:
+    job = s.put()
+    before = s.everything()
+    assert s.do(lambda tx: tx.jobs.upsert(job, signature="s", meaning="m", actor="test")) == "unchanged"
+    assert s.everything() == before
+
+
+# ── catch-up
+
+
+def test_P1_after_a_downtime_the_latest_slot_runs_once_and_the_others_are_missed(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    s.clock.time = at("08:05:30")
+    (claim,) = s.claim(owner)
+    assert (claim.slot, claim.missed) == (at("08:05"), 4)
+    assert claim.due == at("08:05")
+    assert s.slots(job) == [
+        ("08:01", "settled", "missed"),
+        ("08:02", "settled", "missed"),
+        ("08:03", "settled", "missed"),
+        ("08:04", "settled", "missed"),
+        ("08:05", "claimed", None),
+        ("08:06", "planned", None),
+    ]
+    assert len(s.journal("missed")) == 4
+
+
+@pytest.mark.parametrize("passed", [MISSED_ROWS_MAX, MISSED_ROWS_MAX + 1, MISSED_ROWS_MAX + 2, 1500])
+def test_P1_many_missed_slots_are_one_span_that_counts_them_all(s: UnderTest, passed: int) -> None:
+    job, owner = s.put(), s.sign_on()
+    s.clock.time = at("08:00") + passed * MINUTE
+    (claim,) = s.claim(owner)
+    rows = s.rows("SELECT * FROM occurrence WHERE job_id = ? AND outcome = 'missed'", job.id)
+    assert sum(row["span_count"] or 1 for row in rows) == passed - 1 == claim.missed
+    if passed > MISSED_ROWS_MAX + 1:
+        (row,) = rows
+        assert (hhmm(row["slot_at"]), row["span_to"]) == ("08:01", (row["slot_at"] + (passed - 2) * 60_000_000))
+        assert [entry["detail"] for entry in s.journal("missed")] == [
+            '{"reason": "nothing was running to start it in time", "slots": ' + str(passed - 1) + "}"
+        ]
+
+
+def test_P1_a_paused_job_skips_all_that_passed(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    s.do(lambda tx: tx.jobs.pause(job.id, actor="person", reason="rest"))
+    s.clock.time = at("08:00") + timedelta(days=2)
+    assert s.claim(owner) == []
+    (row,) = s.rows("SELECT * FROM occurrence WHERE job_id = ? AND state = 'settled'", job.id)
+    assert (row["outcome"], row["span_count"]) == ("skipped", 2 * 24 * 60)
+    assert "rest" in row["reason"]
+    assert "person" in row["reason"]
+    assert len(s.planned(job)) == 1
+
+
+def test_catch_up_passes_over_slots_that_a_person_decided_about(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    exception(s, job, at("08:02"), "skip")
+    exception(s, job, at("08:04"), "move", at("10:00:30"))
+    s.clock.time = at("08:05:30")
+    (claim,) = s.claim(owner)
+    assert s.slots(job) == [
+        ("08:01", "settled", "missed"),
+        ("08:02", "settled", "skipped"),
+        ("08:03", "settled", "missed"),
+        ("08:04", "planned", None),
+        ("08:05", "claimed", None),
+        ("08:06", "planned", None),
+    ]
+    assert claim.missed == 2
+
+
+# ── overlap, manual runs
+
+
+def test_a_slot_that_comes_due_during_a_run_is_skipped(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    s.clock.time = at("08:01")
+    (claim,) = s.claim(owner)
+    s.do(lambda tx: tx.runs.start(claim))
+    s.clock.time = at("08:02")
+    assert s.claim(owner) == []
+    assert s.slots(job, "reason")[1] == ("08:02", "settled", "skipped", "the previous run was still going")
+    assert s.planned(job) == ["08:03"]
+
+
+def test_U11_a_manual_run_uses_up_no_slot_and_postpones_none(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    s.clock.time = at("08:00:40")
+    ordered = s.do(lambda tx: tx.jobs.order_run(job.id, run_id="f" * 16, actor="person", input="hello"))
+    (manual,) = s.claim(owner)
+    assert (manual.run_id, manual.key, manual.trigger, manual.input) == ("f" * 16, ordered["key"], "manual", "hello")
+    assert s.planned(job) == ["08:01"]
+    s.do(lambda tx: tx.runs.start(manual))
+    s.clock.time = at("08:01")
+    assert s.claim(owner) == [], "the slot waits"
+    assert s.planned(job) == ["08:01"]
+    s.clock.time = at("08:01:20")
+    s.do(lambda tx: tx.runs.finish(manual, an_ending(), {}))
+    s.do(lambda tx: tx.runs.settle(manual))
+    (claim,) = s.claim(owner)
+    assert (claim.trigger, claim.slot) == ("schedule", at("08:01"))
+
+
+def test_a_manual_run_waits_for_a_scheduled_one(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    s.clock.time = at("08:01")
+    (claim,) = s.claim(owner)
+    s.do(lambda tx: tx.jobs.order_run(job.id, run_id="f" * 16, actor="person", input=None))
+    assert s.claim(owner) == []
+    s.carry_out(claim)
+    assert [found.run_id for found in s.claim(owner)] == ["f" * 16]
+
+
+def test_a_paused_job_can_be_run_by_hand(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    s.do(lambda tx: tx.jobs.pause(job.id, actor="person", reason=None))
+    s.do(lambda tx: tx.jobs.order_run(job.id, run_id="f" * 16, actor="person", input=None))
+    assert [claim.trigger for claim in s.claim(owner)] == ["manual"]
+
+
+# ── pausing, quarantine, removal
+
+
+def test_resume_lets_slots_run_from_the_next_one_on(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    s.do(lambda tx: tx.jobs.pause(job.id, actor="person", reason=None))
+    tick(s, owner, "08:01")
+    s.do(lambda tx: tx.jobs.resume(job.id, actor="person"))
+    assert s.do(lambda tx: tx.jobs.resume(job.id, actor="person")) is None
+    (claim,) = tick(s, owner, "08:02")
+    assert (claim.slot, claim.missed) == (at("08:02"), 0)
+
+
+def test_P9_a_broken_file_blocks_its_own_slots_only(s: UnderTest) -> None:
+    bad, good, owner = s.put(slug="bad"), s.put(slug="good"), s.sign_on()
+    problem = {"message": "line 3: no such key", "code": "invalid"}
+    s.do(lambda tx: tx.jobs.quarantine("bad", problem, signature="s2", actor="jobs folder"))
+    assert [claim.job_id for claim in tick(s, owner, "08:01")] == [good.id]
+    assert s.slots(bad, "reason")[0] == ("08:01", "settled", "blocked", "the job's file is broken: line 3: no such key")
+    assert s.planned(bad) == ["08:02"]
+    s.put(bad)
+    assert s.job(bad)["state"] == "active"
+    assert {claim.job_id for claim in tick(s, owner, "08:02")} == {good.id, bad.id}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE job SET definition = '{\"id\": 1}' WHERE slug = 'bad'",
+        "UPDATE job SET definition = 'not json' WHERE slug = 'bad'",
+        "UPDATE job SET schedule = 'when the moon is full' WHERE slug = 'bad'",
+        "UPDATE job SET timezone = 'Mars/Phobos' WHERE slug = 'bad'",
+        "UPDATE job SET problem = 'not json' WHERE slug = 'bad'",
+        "UPDATE job SET problem = '[]' WHERE slug = 'bad'",
+    ],
+)
+def test_P9_a_damaged_row_harms_only_itself(s: UnderTest, damage: str) -> None:
+    bad, good, owner = s.put(slug="bad"), s.put(slug="good"), s.sign_on()
+    s.damage(damage)
+    assert [claim.job_id for claim in tick(s, owner, "08:01")] == [good.id]
+    assert s.slots(bad)[0][:3] == ("08:01", "settled", "blocked")
+    assert [claim.job_id for claim in tick(s, owner, "08:02")] == [good.id]
+    assert s.job(bad)["state"] == "quarantined"
+
+
+def test_P9_an_orphan_whose_definition_is_damaged_does_not_keep_the_gateway_from_starting(s: UnderTest) -> None:
+    bad, owner = s.put(slug="bad"), s.sign_on()
+    s.clock.time = at("08:01")
+    (claim,) = s.claim(owner)
+    s.do(lambda tx: tx.runs.start(claim))
+    s.damage("UPDATE job SET definition = '{}'")
+    adopted = s.do(lambda tx: tx.runs.adopt(claim.run_id, owner))
+    assert (adopted.job_id, adopted.job.name) == (bad.id, "Bad")
+    s.do(lambda tx: tx.runs.finish(adopted, an_ending("lose", "unknown"), {}))
+    s.do(lambda tx: tx.runs.settle(adopted))
+    assert s.rows("SELECT target FROM delivery") == [{"target": "local"}]
+
+
+def test_removal_voids_what_was_due_and_forgets_what_was_not(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    s.clock.time = at("08:01:30")
+    s.do(lambda tx: tx.jobs.remove(job.id, actor="person", reason="gone"))
+    assert s.slots(job) == [("08:01", "settled", "void")]
+    assert tick(s, owner, "08:10") == []
+    assert s.slots(job) == [("08:01", "settled", "void")]
+
+
+def test_a_manual_run_of_a_removed_job_is_void(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    ordered = s.do(lambda tx: tx.jobs.order_run(job.id, run_id="f" * 16, actor="person", input=None))
+    s.do(lambda tx: tx.jobs.remove(job.id, actor="person", reason="gone"))
+    assert s.claim(owner) == []
+    assert s.occurrence(ordered["key"])["outcome"] == "void"
+
+
+def test_a_removed_job_comes_back_with_its_history(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    tick(s, owner, "08:01")
+    s.do(lambda tx: tx.jobs.remove(job.id, actor="person", reason="gone"))
+    s.clock.time = at("08:05:30")
+    assert s.do(lambda tx: tx.jobs.upsert(job, signature="s", meaning="m", actor="test")) == "restored"
+    assert s.slots(job) == [("08:01", "settled", "ran"), ("08:06", "planned", None)]
+
+
+# ── completion
+
+
+def test_a_one_shot_completes_when_it_has_run(s: UnderTest) -> None:
+    job, owner = s.put(schedule="2026-03-02T08:10:00+00:00"), s.sign_on()
+    tick(s, owner, "08:10")
+    row = s.job(job)
+    assert (row["state"], row["completed_reason"]) == ("completed", "it was to run once")
+    assert s.planned(job) == []
+    assert tick(s, owner, "09:00") == []
+
+
+def test_a_skipped_one_shot_completes_when_it_comes_due_and_can_be_undone_until_then(s: UnderTest) -> None:
+    job, owner = s.put(schedule="2026-03-02T08:10:00+00:00"), s.sign_on()
+    exception(s, job, at("08:10"), "skip")
+    assert s.job(job)["state"] == "active"
+    exception(s, job, at("08:10"), None)
+    exception(s, job, at("08:10"), "skip")
+    assert tick(s, owner, "08:10") == []
+    assert s.slots(job) == [("08:10", "settled", "skipped")]
+    assert s.job(job)["state"] == "completed"
+
+
+def test_a_job_with_repeat_runs_so_many_times(s: UnderTest) -> None:
+    job, owner = s.put(repeat=3), s.sign_on()
+    ran = [bool(tick(s, owner, f"08:{minute:02}")) for minute in range(1, 7)]
+    assert ran == [True, True, True, False, False, False]
+    assert (s.job(job)["state"], s.job(job)["completed_reason"]) == ("completed", "it ran 3 of 3 times")
+    assert [state for _, state, _ in s.slots(job)] == ["settled"] * 3
+
+
+def test_skipped_slots_and_manual_runs_do_not_count_for_repeat(s: UnderTest) -> None:
+    job, owner = s.put(repeat=2), s.sign_on()
+    exception(s, job, at("08:01"), "skip")
+    s.do(lambda tx: tx.jobs.order_run(job.id, run_id="f" * 16, actor="person", input=None))
+    tick(s, owner, "08:00:30")
+    ran = [len(tick(s, owner, f"08:{minute:02}")) for minute in range(1, 6)]
+    assert ran == [0, 1, 1, 0, 0]
+    assert s.job(job)["state"] == "completed"
+
+
+def test_a_moved_slot_counts_for_repeat(s: UnderTest) -> None:
+    """The moved slot is one of the N: no further one is planned in its place."""
+    job, owner = s.put(repeat=1), s.sign_on()
+    exception(s, job, at("08:01"), "move", at("08:03:30"))
+    ran = [len(tick(s, owner, minute)) for minute in ("08:01", "08:02", "08:03", "08:03:30", "08:04", "08:05")]
+    assert ran == [0, 0, 0, 1, 0, 0]
+    assert s.job(job)["completed_reason"] == "it ran 1 of 1 times"
+
+
+def test_undoing_a_skip_does_not_make_a_job_run_more_often_than_it_may(s: UnderTest) -> None:
+    job, owner = s.put(repeat=1), s.sign_on()
+    exception(s, job, at("08:01"), "skip")
+    exception(s, job, at("08:01"), None)
+    ran = [len(tick(s, owner, f"08:{minute:02}")) for minute in range(1, 5)]
+    assert ran == [1, 0, 0, 0]
+    assert (s.job(job)["state"], s.job(job)["completed_reason"]) == ("completed", "it ran 1 of 1 times")
+
+
+def test_a_released_last_run_runs_again(s: UnderTest) -> None:
+    job, owner = s.put(repeat=1), s.sign_on()
+    s.clock.time = at("08:01")
+    (claim,) = s.claim(owner)
+    s.do(lambda tx: tx.runs.release(claim, "why"))
+    assert s.job(job)["state"] == "active"
+    assert len(tick(s, owner, "08:01:10")) == 1
+    assert s.job(job)["completed_reason"] == "it ran 1 of 1 times"
+    assert tick(s, owner, "08:02") == []
+
+
+# ── edits
+
+
+def test_an_edit_of_the_cadence_revives_a_completed_job(s: UnderTest) -> None:
+    job, owner = s.put(schedule="2026-03-02T08:10:00+00:00"), s.sign_on()
+    tick(s, owner, "08:10")
+    edited = a_job(schedule=HOURLY)
+    assert s.do(lambda tx: tx.jobs.upsert(edited, signature="s", meaning="m", actor="test")) == "revived"
+    assert s.job(job)["state"] == "active"
+    assert s.planned(job) == ["09:00"]
+
+
+def test_another_edit_of_a_completed_job_leaves_it_completed(s: UnderTest) -> None:
+    job, owner = s.put(schedule="2026-03-02T08:10:00+00:00"), s.sign_on()
+    tick(s, owner, "08:10")
+    edited = a_job(schedule=job.schedule, name="Another")
+    assert s.do(lambda tx: tx.jobs.upsert(edited, signature="s", meaning="m", actor="test")) == "changed"
+    assert s.job(job)["state"] == "completed"
+
+
+def test_an_edit_that_does_not_touch_the_cadence_keeps_a_due_slot_due(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    s.clock.time = at("08:01:20")
+    s.put(a_job(name="Another", script="new.sh"))
+    (claim,) = s.claim(owner)
+    assert (claim.slot, claim.job.script) == (at("08:01"), "new.sh")
+    assert s.planned(job) == ["08:02"]
+
+
+def test_an_edit_of_the_cadence_voids_what_is_due_and_keeps_exceptions_that_still_fit(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    exception(s, job, at("08:02"), "skip")
+    exception(s, job, at("09:00"), "skip")
+    exception(s, job, at("10:00"), "move", at("10:20:00"))
+    s.clock.time = at("08:01:20")
+    s.put(a_job(schedule=HOURLY))
+    assert s.slots(job, "exception") == [
+        ("08:01", "settled", "void", None),
+        ("09:00", "planned", None, "skip"),
+        ("10:00", "planned", None, "move"),
+        ("11:00", "planned", None, None),
+    ]
+    assert tick(s, owner, "09:00") == []
+    assert len(tick(s, owner, "10:20")) == 1
+
+
+# ── skips and moves
+
+
+def test_a_moved_slot_keeps_its_key_and_runs_once(s: UnderTest) -> None:
+    job, owner = s.put(schedule=HOURLY), s.sign_on()
+    exception(s, job, at("09:00"), "move", at("11:30"))
+    key = slot_key(job.id, at("09:00"))
+    seen = [(minute, claim.key, claim.slot, claim.due) for minute in ("09:00", "10:00", "11:00", "11:30", "12:00")
+            for claim in tick(s, owner, minute)]  # fmt: skip
+    assert [minute for minute, *_ in seen] == ["10:00", "11:00", "11:30", "12:00"]
+    assert seen[2][1:] == (key, at("09:00"), at("11:30"))
+    assert len({key for _, key, *_ in seen}) == 4
+    assert s.occurrence(key)["outcome"] == "ran"
+
+
+def test_a_slot_can_be_moved_to_an_earlier_instant(s: UnderTest) -> None:
+    job, owner = s.put(schedule=HOURLY), s.sign_on()
+    exception(s, job, at("10:00"), "move", at("08:30"))
+    (claim,) = tick(s, owner, "08:30")
+    assert claim.slot == at("10:00")
+    ran = [claim.slot for minute in ("09:00", "10:00", "11:00") for claim in tick(s, owner, minute)]
+    assert ran == [at("09:00"), at("11:00")]
+
+
+def test_a_far_slot_can_be_skipped_and_the_skip_taken_back(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    exception(s, job, at("08:03"), "skip")
+    assert s.planned(job) == ["08:01", "08:03"]
+    exception(s, job, at("08:03"), None)
+    ran = [len(tick(s, owner, f"08:{minute:02}")) for minute in range(1, 6)]
+    assert ran == [1, 1, 1, 1, 1]
+
+
+def test_a_moved_slot_can_be_put_back(s: UnderTest) -> None:
+    job, owner = s.put(schedule=HOURLY), s.sign_on()
+    exception(s, job, at("09:00"), "move", at("11:30"))
+    exception(s, job, at("09:00"), None)
+    assert [len(tick(s, owner, minute)) for minute in ("09:00", "10:00", "11:00", "11:30")] == [1, 1, 1, 0]
+
+
+@pytest.mark.parametrize("kind", ["skip", "move"])
+def test_what_has_run_or_runs_cannot_be_changed(s: UnderTest, kind: str) -> None:
+    job, owner = s.put(), s.sign_on()
+    tick(s, owner, "08:01")
+    s.clock.time = at("08:02")
+    s.claim(owner)
+    for minute in ("08:01", "08:02"):
+        with pytest.raises(Refused):
+            exception(s, job, at(minute), kind, at("09:00"))
+
+
+@pytest.mark.parametrize("kind", ["skip", "move"])
+@pytest.mark.parametrize("slot", ["07:30", "08:30"], ids=["before the job was made", "inside a span of missed slots"])
+def test_a_passed_slot_that_is_accounted_for_elsewhere_cannot_be_brought_back(
+    s: UnderTest, slot: str, kind: str
+) -> None:
+    job, owner = s.put(schedule="* * * * *"), s.sign_on()
+    s.clock.time = at("11:00:30")
+    (claim,) = s.claim(owner)
+    s.carry_out(claim)
+    before = s.everything()
+    with pytest.raises(Refused):
+        exception(s, job, at(slot), kind, at("12:00:30"))
+    assert s.everything() == before
+
+
+def test_P1_resume_after_a_pause_that_nobody_watched_runs_nothing_of_it(s: UnderTest) -> None:
+    """Paused, gateway off for an hour, resumed: the slots of that hour were skipped, whoever looks first."""
+    job, owner = s.put(), s.sign_on()
+    s.do(lambda tx: tx.jobs.pause(job.id, actor="person", reason="rest"))
+    s.clock.time = at("09:00:30")
+    s.do(lambda tx: tx.jobs.resume(job.id, actor="person"))
+    assert s.claim(owner) == []
+    row, following = s.rows("SELECT * FROM occurrence ORDER BY slot_at")
+    assert (row["outcome"], hhmm(row["slot_at"]), hhmm(row["span_to"]), row["span_count"]) == (
+        "skipped",
+        "08:01",
+        "09:00",
+        60,
+    )
+    assert (following["state"], hhmm(following["slot_at"])) == ("planned", "09:01")
+    assert [claim.missed for claim in tick(s, owner, "09:01")] == [0]
+
+
+# ── clock steps, seen from the store
+
+
+def test_P2_a_clock_that_goes_back_fires_nothing_again(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    for minute in ("08:01", "08:02", "08:03"):
+        assert len(tick(s, owner, minute)) == 1
+    for minute in ("07:03", "07:30", "08:01", "08:03", "08:03:59"):
+        assert tick(s, owner, minute) == []
+    assert len(tick(s, owner, "08:04")) == 1
+    assert s.planned(job) == ["08:05"]
+
+
+def test_a_clock_that_goes_forward_a_day_is_a_downtime_of_a_day(s: UnderTest) -> None:
+    s.put()
+    owner = s.sign_on()
+    tick(s, owner, "08:01")
+    s.clock.time = at("08:01") + DAY
+    (claim,) = s.claim(owner)
+    assert (claim.slot, claim.missed) == (at("08:01", 3), 24 * 60 - 1)
+
+
+def test_next_due_is_the_earliest_row(s: UnderTest) -> None:
+    s.put(slug="a", schedule=HOURLY)
+    s.put(slug="b")
+    assert s.do(lambda tx: tx.runs.next_due()) == at("08:01")
+    s.clock.time = at("08:00") + HOUR / 2
+
+
+def test_a_store_without_jobs_has_nothing_due(s: UnderTest) -> None:
+    assert s.do(lambda tx: tx.runs.next_due()) is None
+    assert s.claim(s.sign_on()) == []
+
+
+def test_resume_of_a_one_shot_that_passed_in_the_pause_completes_it(s: UnderTest) -> None:
+    job, owner = s.put(schedule="2026-03-02T08:10:00+00:00"), s.sign_on()
+    s.do(lambda tx: tx.jobs.pause(job.id, actor="person", reason=None))
+    s.clock.time = at("09:00")
+    s.do(lambda tx: tx.jobs.resume(job.id, actor="person"))
+    assert s.slots(job) == [("08:10", "settled", "skipped")]
+    assert s.job(job)["state"] == "completed"
+    assert s.claim(owner) == []
+
+
+def test_resume_keeps_a_slot_that_was_moved_past_now(s: UnderTest) -> None:
+    job, owner = s.put(schedule=HOURLY), s.sign_on()
+    exception(s, job, at("09:00"), "move", at("12:30"))
+    s.do(lambda tx: tx.jobs.pause(job.id, actor="person", reason=None))
+    s.clock.time = at("11:10")
+    s.do(lambda tx: tx.jobs.resume(job.id, actor="person"))
+    assert s.planned(job) == ["09:00", "12:00"]
+    (row,) = s.rows("SELECT * FROM occurrence WHERE outcome = 'skipped'")
+    assert (hhmm(row["slot_at"]), row["span_count"]) == ("10:00", 2)
+    assert len(tick(s, owner, "12:00")) == len(tick(s, owner, "12:30")) == 1

@@ -1,0 +1,113 @@
+"""One store under test, whichever it is: the verbs through `ports.Tx`, and the rows as they lie there.
+
+Another store is one more class here and one more entry in ADAPTERS; no test of the contract names one.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from horae.core.model import Claim, Job, Owner
+from horae.store.queries import Reader, open_reader
+from horae.store.sqlite import SqliteStore
+from tests.support.builders import SetClock, a_job, an_ending, an_owner
+from tests.support.world import new_database
+
+Row = dict[str, Any]
+
+
+class SqliteUnderTest:
+    """A store in a file."""
+
+    def __init__(self, folder: str) -> None:
+        self.file = os.path.join(folder, "runtime.db")
+        new_database(self.file)
+        self.clock = SetClock()
+        self.store = SqliteStore(self.file, self.clock)
+        self._opened: list[Any] = []
+
+    # ── what differs from store to store
+
+    def again(self, clock: SetClock | None = None) -> SqliteStore:
+        """A second connection to the same store."""
+        self._opened.append(SqliteStore(self.file, clock or self.clock))
+        return self._opened[-1]
+
+    def reader(self) -> Reader:
+        self._opened.append(open_reader(self.file))
+        return self._opened[-1]
+
+    def rows(self, sql: str, *args: Any) -> list[Row]:
+        cursor = self.store.db.cursor()
+        cursor.row_factory = sqlite3.Row
+        return [dict(row) for row in cursor.execute(sql, args).fetchall()]
+
+    def damage(self, sql: str, *args: Any) -> None:
+        """Write behind the store's back."""
+        self.store.db.execute(sql, args)
+
+    def close(self) -> None:
+        for opened in self._opened:
+            opened.close()
+        self.store.close()
+
+    # ── shorthand
+
+    def do(self, work: Callable[[Any], Any]) -> Any:
+        return self.store.transact(work)
+
+    def put(self, job: Job | None = None, **given: Any) -> Job:
+        job = job or a_job(**given)
+        self.do(lambda tx: tx.jobs.upsert(job, signature="s", meaning="m", actor="test"))
+        return job
+
+    def sign_on(self, name: str = "g1") -> Owner:
+        owner = an_owner(name)
+        self.do(lambda tx: tx.runs.sign_on(owner, "test"))
+        return owner
+
+    def claim(self, owner: Owner, limit: int = 1000) -> list[Claim]:
+        return self.do(lambda tx: tx.runs.claim_due(owner, limit))
+
+    def carry_out(self, claim: Claim, event: str = "complete", message: str = "done", **ending: Any) -> None:
+        """From a claim to its outcome, deliveries left pending."""
+        self.do(lambda tx: tx.runs.start(claim))
+        self.do(lambda tx: tx.runs.finish(claim, an_ending(event, message, **ending), {}))
+        self.do(lambda tx: tx.runs.settle(claim))
+
+    def slots(self, job: Job, *columns: str) -> list[tuple[Any, ...]]:
+        """(slot as HH:MM[:SS], state, outcome, …) of a job's scheduled occurrences, by slot."""
+        found = self.rows("SELECT * FROM occurrence WHERE job_id = ? AND trigger = 'schedule' ORDER BY slot_at", job.id)
+        return [(hhmm(row["slot_at"]), row["state"], row["outcome"], *(row[name] for name in columns)) for row in found]
+
+    def planned(self, job: Job) -> list[str]:
+        return [slot for slot, state, *_ in self.slots(job) if state == "planned"]
+
+    def occurrence(self, key: str) -> Row:
+        return self.rows("SELECT * FROM occurrence WHERE key = ?", key)[0]
+
+    def run(self, run_id: str) -> Row:
+        return self.rows("SELECT * FROM run WHERE id = ?", run_id)[0]
+
+    def job(self, job: Job) -> Row:
+        return self.rows("SELECT * FROM job WHERE id = ?", job.id)[0]
+
+    def journal(self, *whats: str) -> list[Row]:
+        every: Sequence[Row] = self.rows("SELECT * FROM journal ORDER BY seq")
+        return [row for row in every if not whats or row["what"] in whats]
+
+    def everything(self) -> dict[str, list[Row]]:
+        tables = ("job", "occurrence", "run", "output", "delivery", "journal", "fence", "gateway")
+        return {table: self.rows(f"SELECT * FROM {table}") for table in tables}
+
+
+def hhmm(us: int) -> str:
+    clock = datetime.fromtimestamp(us / 1e6, tz=SetClock().time.tzinfo).strftime("%H:%M:%S")
+    return clock.removesuffix(":00")
+
+
+ADAPTERS = {"sqlite": SqliteUnderTest}

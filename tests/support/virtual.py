@@ -1,0 +1,122 @@
+"""Time that passes only when nobody has anything to do: hours of a gateway's life in a moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from horae.core.clockwatch import Reading
+from tests.support.builders import START
+
+T = TypeVar("T")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class _Jumping:
+    """A selector that never waits: where it would, the loop's time jumps instead."""
+
+    def __init__(self, loop: VirtualLoop, real: Any) -> None:
+        self._loop, self._real = loop, real
+
+    def select(self, timeout: float | None = None) -> Any:
+        ready = self._real.select(0)
+        if not ready:
+            if timeout is None:
+                raise AssertionError("everybody waits and nothing will ever happen")
+            self._loop.seconds += timeout
+        return ready
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop on virtual time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds = 0.0
+        self._selector = _Jumping(self, self._selector)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def time(self) -> float:
+        return self.seconds
+
+
+def run_virtually(main: Coroutine[Any, Any, T]) -> T:
+    """`asyncio.run` on virtual time. Tasks that are left are cancelled."""
+    loop = VirtualLoop()
+    try:
+        return loop.run_until_complete(main)
+    finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.close()
+
+
+class VirtualClock:
+    """`ports.Clock` on a virtual loop. It can be stepped, and the machine under it can be put to sleep.
+
+    A sleep is as on Linux: the wall clock and the steady one go on, the loop's own timers stand still. `sibling` is a
+    clock that shows the same time and has a timer of its own, for another gateway on the same machine.
+    """
+
+    def __init__(self, start: datetime = START) -> None:
+        self._time = {"start": start.timestamp(), "stepped": 0.0, "slept": 0.0}
+        self._family: list[VirtualClock] = [self]
+        self._armed: tuple[datetime, Callable[[], None]] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self.arms = 0
+        self.dead = False
+
+    def sibling(self) -> VirtualClock:
+        other = VirtualClock()
+        other._time, other._family = self._time, self._family
+        self._family.append(other)
+        return other
+
+    def now(self) -> datetime:
+        return EPOCH + timedelta(seconds=round(sum(self._time.values()) + self._awake_s(), 6))
+
+    def reading(self) -> Reading:
+        awake = self._awake_s()
+        return Reading(self.now().timestamp(), awake + self._time["slept"], awake)
+
+    def arm(self, until: datetime, wake: Callable[[], None]) -> None:
+        self.arms += 1
+        self._armed = (until, wake)
+        self._set()
+
+    def step(self, by: timedelta) -> None:
+        """Somebody sets the wall clock; whoever waits is woken at once."""
+        self._time["stepped"] += by.total_seconds()
+        for clock in self._family:
+            clock._fire()
+
+    def suspend(self, by: timedelta) -> None:
+        """The lid is closed for a while; on waking, a timer fires if it is due by now."""
+        self._time["slept"] += by.total_seconds()
+        for clock in self._family:
+            if clock._armed is not None:
+                clock._set()
+
+    @staticmethod
+    def _awake_s() -> float:
+        return asyncio.get_running_loop().time()
+
+    def _set(self) -> None:
+        assert self._armed is not None
+        if self._timer is not None:
+            self._timer.cancel()
+        left = max(0.0, (self._armed[0] - self.now()).total_seconds())
+        self._timer = asyncio.get_running_loop().call_later(left, self._fire)
+
+    def _fire(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        armed, self._armed = self._armed, None
+        if armed is not None and not self.dead:
+            armed[1]()
