@@ -49,7 +49,9 @@ def transitions(name: str) -> str:
     """One state table as a table: what each event does in each state; a blank is illegal."""
     table = states.TABLES[name]
     events = list(dict.fromkeys(event for row in table.values() for event in row))
-    rows = [[f"`{state}`", *(f"`{row[event]}`" if event in row else "" for event in events)] for state, row in table.items()]
+    rows = [
+        [f"`{state}`", *(f"`{row[event]}`" if event in row else "" for event in events)] for state, row in table.items()
+    ]
     return grid(["state", *(f"`{event}`" for event in events)], rows)
 
 
@@ -197,7 +199,9 @@ def test_names(path: Path) -> Iterator[str]:
 def promise_tests() -> str:
     """The tests of each promise."""
     found = promised()
-    rows = [[f"P{number}", "<br>".join(f"`{test}`" for test in found.get(number, [])) or "none"] for number in range(1, 15)]
+    rows = [
+        [f"P{number}", "<br>".join(f"`{test}`" for test in found.get(number, [])) or "none"] for number in range(1, 15)
+    ]
     return grid(["promise", "tests"], rows)
 
 

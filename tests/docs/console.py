@@ -33,7 +33,10 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$|^<!-- console: (.*?) -->$", re.DOTA
 NORMAL = (
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?([+-]\d\d:\d\d|Z)", "INSTANT"),
     (r"\b(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day (?=\d)", ""),
-    (r"\b\d{1,2} (January|February|March|April|May|June|July|August|September|October|November|December) \d{4}", "DATE"),
+    (
+        r"\b\d{1,2} (January|February|March|April|May|June|July|August|September|October|November|December) \d{4}",
+        "DATE",
+    ),
     (r"\b\d{4}-\d\d-\d\d\b", "DATE"),
     (r"\b\d\d:\d\d:\d\d\b", "TIME"),
     (r"\b[0-9a-f]{32}\b|\b[0-9a-f]{16}\b|\b[0-9a-f]{12}\b", "ID"),
@@ -110,7 +113,12 @@ class Session:
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, self._columns, 0, 0))
         child = subprocess.Popen(
-            ["bash", "-c", command], cwd=self.home, env=self._env, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs
+            ["bash", "-c", command],
+            cwd=self.home,
+            env=self._env,
+            stdin=subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=theirs,
         )
         os.close(theirs)
         seen = b""
@@ -123,7 +131,9 @@ class Session:
     def _start(self, command: str) -> str:
         path = self.home / f"background-{len(self._behind)}"
         with path.open("wb") as out:
-            child = subprocess.Popen(["bash", "-c", f"exec {command}"], cwd=self.home, env=self._env, stdout=out, stderr=out)
+            child = subprocess.Popen(
+                ["bash", "-c", f"exec {command}"], cwd=self.home, env=self._env, stdout=out, stderr=out
+            )
         self._behind.append(child)
         end = time.monotonic() + READY_S
         while b"ready" not in path.read_bytes():

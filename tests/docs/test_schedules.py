@@ -1,0 +1,59 @@
+"""The guide's tables of schedules, read line by line."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from horae.core.text import one_line
+from horae.errors import Invalid
+from horae.timing.cron import WORDS
+from horae.timing.phrases import FORMS
+from horae.timing.schedule import parse_schedule
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "guide" / "schedules.md").read_text(encoding="utf-8")
+MONDAY = datetime(2026, 11, 30, 8, 30, tzinfo=UTC)  # 09:30 in Paris, as the guide says
+
+
+def table(head: str) -> list[tuple[str, str]]:
+    """The rows of all tables with this heading."""
+    found: list[tuple[str, str]] = []
+    for body in re.findall(rf"^\| you write \| {re.escape(head)} \|\n\|---\|---\|\n((?:\|.*\n)+)", GUIDE, re.MULTILINE):
+        found += re.findall(r"^\| `([^`]+)` \| (.+?) \|$", body, re.MULTILINE)
+    assert found
+    return found
+
+
+@pytest.mark.parametrize(("text", "meaning"), table("it means"))
+def test_a_form_means_what_the_guide_says(text: str, meaning: str) -> None:
+    read = parse_schedule(text, "Europe/Paris", anchor=MONDAY)
+    assert read.meaning == meaning
+    assert parse_schedule(read.written, "Europe/Paris", anchor=MONDAY).set == read.set
+
+
+@pytest.mark.parametrize(("text", "_warning"), table("warning"))
+def test_what_is_warned_about_is_accepted(text: str, _warning: str) -> None:
+    assert parse_schedule(text, "Europe/Paris", anchor=MONDAY).warnings
+
+
+@pytest.mark.parametrize(("text", "_why"), table("why not, and what to write"))
+def test_what_is_refused_is_refused(text: str, _why: str) -> None:
+    with pytest.raises(Invalid) as refusal:
+        parse_schedule(text, "Europe/Paris", anchor=MONDAY)
+    assert one_line(refusal.value.message, 400)
+
+
+def test_every_form_is_in_the_guide() -> None:
+    shown = {text for text, _ in table("it means")}
+    assert set(FORMS) <= shown
+    assert set(WORDS) <= shown
+
+
+def test_what_the_guide_says_to_write_instead_is_accepted() -> None:
+    for _, why in table("why not, and what to write"):
+        for text in re.findall(r"`([^`]+)`", why):
+            if len(text.split()) > 1:
+                assert parse_schedule(text, "Europe/Paris", anchor=MONDAY)
