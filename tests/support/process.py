@@ -7,6 +7,7 @@ and gives up loudly.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
 import io
@@ -18,6 +19,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -82,6 +84,8 @@ class TestHome:
     env: dict[str, str] = field(default_factory=dict)
     inside: bool = False
     """Commands are run by this process, not as programs of their own."""
+    logs: Path | None = None
+    """Where gateways' output goes; beside the home when not given."""
 
     # ── commands ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -98,9 +102,14 @@ class TestHome:
         assert status is None or answer.status == status, answer
         return answer
 
+    @staticmethod
+    def words(*words: str) -> list[str]:
+        """The program with its arguments."""
+        return [*HORAE, *words]
+
     def _outside(self, words: tuple[str, ...], stdin: str, env: Mapping[str, str]) -> Answer:
         done = subprocess.run(
-            [*HORAE, *words],
+            self.words(*words),
             env=self.environment(env),
             input=stdin,
             capture_output=True,
@@ -177,7 +186,9 @@ class TestHome:
         return {job["slug"]: job for job in self.look("list", "--all", "--limit", "5000")["jobs"]}
 
     def runs(self, *words: str) -> list[dict[str, Any]]:
-        """Runs, newest first."""
+        """Runs, newest first; none of a job that is not known yet."""
+        if words and not words[0].startswith("-") and words[0] not in self.jobs():
+            return []
         return self.look("runs", "--limit", "5000", *words)["runs"]
 
     def ended(self, run_id: str) -> dict[str, Any]:
@@ -243,10 +254,10 @@ class Gateway:
 
 def start(home: TestHome, *words: str, ready: bool = True, env: Mapping[str, str] | None = None) -> Gateway:
     """Start `horae up` in a session of its own; wait until it is ready."""
-    log = home.path.parent / f"{home.path.name}-up-{time.monotonic_ns()}.log"
+    log = (home.logs or home.path.parent) / f"{home.path.name}-up-{time.monotonic_ns()}.log"
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [*HORAE, "up", *words],
+            home.words("up", *words),
             env=home.environment(env),
             stdin=subprocess.DEVNULL,
             stdout=out,
@@ -301,7 +312,8 @@ def new_home(path: Path) -> TestHome:
     home.horae("init")
     home.script("hi.sh", "echo hi\n")
     home.config('commands = ["true", "sleep", "sh"]\ntimezone = "Europe/Paris"\n')
-    template = path.parent / f".{path.name}-template"
+    template = Path(tempfile.mkdtemp(prefix="horae-template-")) / "home"
+    atexit.register(shutil.rmtree, template.parent, ignore_errors=True)
     shutil.copytree(path, template)
     _TEMPLATE[:] = [template]
     return home

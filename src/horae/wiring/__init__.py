@@ -7,6 +7,7 @@ the package imports inside a function.
 from __future__ import annotations
 
 import os
+import sqlite3
 from importlib import import_module
 
 from horae import config
@@ -109,8 +110,15 @@ class House:
     def view(self, module: str, name: str, **args: object) -> dict[str, Any]:
         """A use case that only looks."""
         self.exists()
-        self.freshen()
-        return load(module, name)(self.home, **args)
+        return self._here(module, name, None, args)
+
+    def _here(self, module: str, name: str, verb: str | None, args: Mapping[str, object]) -> dict[str, Any]:
+        try:
+            self.freshen()
+            found = load(module, name)
+            return (found if verb is None else found[verb])(self.home, **args)
+        except sqlite3.Error as error:
+            raise load("store.sqlite", "explain")(error, self.db) from error
 
     def gateway(self) -> Mapping[str, Any] | None:
         """The gateway's own word on itself; `alive` is False when it holds the home and does not answer."""
