@@ -94,7 +94,8 @@ def commands() -> str:
     parts: list[str] = []
     for name, (module, what) in cli.COMMANDS.items():
         parser = cli.parser_for(name, import_module(f"horae.cli.{module}"))
-        own = [action for action in parser._actions if not {"--help", "--home", "--json"} & set(action.option_strings)]
+        actions = parser._actions  # noqa: SLF001 - argparse has no public way to ask
+        own = [action for action in actions if not {"--help", "--home", "--json"} & set(action.option_strings)]
         shown = [(signature(action), meaning(action)) for action in own]
         places = "".join(f" {left}" for left, _ in shown if not left.startswith("-"))
         optional = " [OPTIONS]" if any(left.startswith("-") for left, _ in shown) else ""

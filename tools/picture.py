@@ -21,6 +21,7 @@ from tests.docs.console import Session  # noqa: E402
 
 COLUMNS, ROWS = 118, 40
 WIDTH, HEIGHT, MARGIN = 8.4, 19, 16
+FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 PLAIN = "#d6d9de"
 COLOURS = {
     "default": PLAIN, "red": "#f0716f", "green": "#7fc97a", "brown": "#e2b85c", "yellow": "#e2b85c", "blue": "#6cb2f0",
@@ -67,9 +68,10 @@ def drawing(screen: pyte.Screen) -> str:
     last = max(row for row in range(ROWS) if screen.display[row].strip())
     width, height = COLUMNS * WIDTH + 2 * MARGIN, (last + 1) * HEIGHT + 2 * MARGIN
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" height="{height}">',
+        '<svg xmlns="http://www.w3.org/2000/svg"',
+        f'  viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" height="{height}">',
         f'<rect width="{width:.0f}" height="{height}" rx="8" fill="#1e2127"/>',
-        '<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, \'DejaVu Sans Mono\', monospace" font-size="14">',
+        f'<g font-size="14" font-family="{FONTS}">',
     ]
     for row in range(last + 1):
         cells = [(column, screen.buffer[row][column]) for column in range(COLUMNS)]

@@ -38,6 +38,7 @@ NORMAL = (
         "DATE",
     ),
     (r"\b\d{4}-\d\d-\d\d\b", "DATE"),
+    (r"\b\d\d:\d\d(:\d\d)? on (?=DATE)", "TIME on "),
     (r"\b\d\d:\d\d:\d\d\b", "TIME"),
     (r"\b[0-9a-f]{32}\b|\b[0-9a-f]{16}\b|\b[0-9a-f]{12}\b", "ID"),
     (r"\b\d+(\.\d+)? (ms|s|min \d+ s|MiB)\b", "AMOUNT"),
