@@ -16,6 +16,7 @@ from watchfiles import Change, watch
 SETTLE_MS = 100  # an editor writes in several steps; the watching library also looks that often whether to stop
 SURVEY_EVERY_MS = 600_000  # of quiet: 100,000 files cost half a second to look at, under a thousandth of that time
 POLL_S = 60.0  # where nothing can be watched
+AWAY_S = 0.2  # while the folder is away: a fresh checkout puts it back in a moment
 
 log = logging.getLogger("horae.watch")
 
@@ -40,18 +41,23 @@ class FolderWatch:
 
     def _loop(self) -> None:
         try:
-            for slugs in self._told():
-                self._changed(slugs)
+            while not self._stop.is_set():
+                for slugs in self._told():
+                    self._changed(slugs)
+                while not os.path.isdir(self._folder) and not self._stop.wait(AWAY_S):
+                    pass
+                if not self._stop.is_set():
+                    self._changed(None)
         except (OSError, RuntimeError) as error:
             log.warning("%s cannot be watched (%s): it is looked at every %.0f s", self._folder, error, POLL_S)
             for _ in iter(lambda: self._stop.wait(POLL_S), True):
                 self._changed(None)
 
     def _told(self) -> Iterator[list[str] | None]:
-        """What the system tells, until stopped."""
+        """What the system tells, until stopped, or until the folder itself has gone or been replaced."""
         batches = watch(
             self._folder,
-            watch_filter=_is_job,
+            watch_filter=self._matters,
             debounce=4 * SETTLE_MS,
             step=SETTLE_MS,
             stop_event=self._stop,
@@ -61,9 +67,11 @@ class FolderWatch:
             recursive=False,
         )
         for batch in batches:
-            yield sorted({os.path.basename(path)[:-3] for _, path in batch}) or None
+            paths = {path for _, path in batch}
+            if self._folder in paths:
+                return
+            yield sorted({os.path.basename(path)[:-3] for path in paths}) or None
 
-
-def _is_job(_change: Change, path: str) -> bool:
-    name = os.path.basename(path)
-    return name.endswith(".md") and not name.startswith((".", "#"))
+    def _matters(self, _change: Change, path: str) -> bool:
+        name = os.path.basename(path)
+        return path == self._folder or (name.endswith(".md") and not name.startswith((".", "#")))
