@@ -63,7 +63,8 @@ class Narrator:
                 return f"{sign} {self._job(entry)}{what}{several}: {detail['reason']}"
             took = f" in {short_duration(detail['took_s'])}" if detail.get("took_s") is not None else ""
             text = detail["says"] if what == "completed" else detail["reason"]
-            return f"{sign} {self._job(entry)}{what}{took}  {text or '(nothing to say)'}  [run {entry.run_id}]"
+            run = f"  [run {entry.run_id}]" if entry.run_id else ""
+            return f"{sign} {self._job(entry)}{what}{took}  {text or '(nothing to say)'}{run}"
         if what in PLAIN:
             more = detail.get("problem") or detail.get("reason") or ""
             if what in READ:

@@ -181,6 +181,11 @@ class TestHome:
         with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=10)) as db:
             return db.execute(text, args).fetchall()
 
+    def sql_write(self, text: str) -> None:
+        """Damage the database."""
+        with contextlib.closing(sqlite3.connect(self.path / "state" / "runtime.db", timeout=10)) as db, db:
+            db.execute(text)
+
     def jobs(self) -> dict[str, dict[str, Any]]:
         """slug → job, completed ones included."""
         return {job["slug"]: job for job in self.look("list", "--all", "--limit", "5000")["jobs"]}

@@ -229,7 +229,11 @@ def _completed(row: Record, verb: str) -> Refused:
 
 
 def _definition(row: Record) -> Job | None:
-    return from_definition(json.loads(row["definition"])) if row["definition"] else None
+    """The last good definition; None when there is none, or when what is stored of it is damaged."""
+    try:
+        return from_definition(json.loads(row["definition"])) if row["definition"] else None
+    except (ValueError, Invalid):
+        return None
 
 
 def _first(value: object) -> str | None:
