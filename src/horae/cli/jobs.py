@@ -13,9 +13,13 @@ from horae.cli.output import Output
 from horae.errors import Invalid, Usage
 from horae.wiring import House, open_house
 
+PROMPT_LINES = 5  # shown of a prompt unless all of it is asked for
+
 
 def _job(parser: ArgumentParser, *, optional: bool = False) -> None:
-    parser.add_argument("job", metavar="JOB", nargs="?" if optional else None, help="id, unique prefix of one, slug, or name")
+    parser.add_argument(
+        "job", metavar="JOB", nargs="?" if optional else None, help="id, unique prefix of one, slug, or name"
+    )
 
 
 def _field_options(parser: ArgumentParser) -> None:
@@ -23,9 +27,15 @@ def _field_options(parser: ArgumentParser) -> None:
     parser.add_argument("--name", metavar="N", help="what people call it")
     parser.add_argument("--timezone", metavar="TZ", help="IANA zone, for example Europe/Paris")
     parser.add_argument("--script", metavar="FILE", help="a file in scripts/")
-    parser.add_argument("--command", metavar="WORDS", help='a program with its arguments, for example "restic backup /data"')
-    parser.add_argument("--agent", action=BooleanOptionalAction, default=None, help="with --no-agent the script is the whole job")
-    parser.add_argument("--deliver", metavar="T", action="append", help="where results go (default local); may be repeated")
+    parser.add_argument(
+        "--command", metavar="WORDS", help='a program with its arguments, for example "restic backup /data"'
+    )
+    parser.add_argument(
+        "--agent", action=BooleanOptionalAction, default=None, help="with --no-agent the script is the whole job"
+    )
+    parser.add_argument(
+        "--deliver", metavar="T", action="append", help="where results go (default local); may be repeated"
+    )
     parser.add_argument("--skill", metavar="S", action="append", help="a skill; may be repeated")
     parser.add_argument("--model", metavar="M", help="the model for an agent")
     parser.add_argument("--repeat", metavar="N", help="how many times it runs, or `forever`")
@@ -59,7 +69,9 @@ def words_of(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise Usage(f"--command {text!r}: {error}", "quote it as for a shell, for example \"sh -c 'echo hi'\"") from error
+        raise Usage(
+            f"--command {text!r}: {error}", "quote it as for a shell, for example \"sh -c 'echo hi'\""
+        ) from error
 
 
 def limits_of(text: str) -> dict[str, str]:
@@ -75,7 +87,9 @@ def limits_of(text: str) -> dict[str, str]:
 
 def options_add(parser: ArgumentParser) -> None:
     """What `add` takes."""
-    parser.add_argument("schedule", metavar="SCHEDULE", help='"weekdays at 9am", "every 90 minutes", "in 2h", a cron line, an instant')
+    parser.add_argument(
+        "schedule", metavar="SCHEDULE", help='"weekdays at 9am", "every 90 minutes", "in 2h", a cron line, an instant'
+    )
     parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="what an agent is to do")
     _field_options(parser)
     parser.add_argument("--paused", action="store_true", help="make it, but let nothing run yet")
@@ -98,10 +112,14 @@ def options_edit(parser: ArgumentParser) -> None:
     parser.add_argument("--schedule", metavar="S", help="a new schedule")
     parser.add_argument("--prompt", metavar="P", help="a new prompt")
     _field_options(parser)
-    parser.add_argument("--enable", dest="enabled", action="store_true", default=None, help="write `enabled: true` into the file")
+    parser.add_argument(
+        "--enable", dest="enabled", action="store_true", default=None, help="write `enabled: true` into the file"
+    )
     parser.add_argument("--disable", dest="enabled", action="store_false", help="write `enabled: false` into the file")
     parser.add_argument("--unset", metavar="KEY", action="append", default=[], help="remove a key from the file")
-    parser.add_argument("--editor", action="store_true", help="open the file in $VISUAL or $EDITOR; it is checked before it is kept")
+    parser.add_argument(
+        "--editor", action="store_true", help="open the file in $VISUAL or $EDITOR; it is checked before it is kept"
+    )
 
 
 def do_edit(args: Namespace, output: Output) -> int:
@@ -129,6 +147,7 @@ def _in_editor(house: House, job: str, output: Output) -> int:
 def options_show(parser: ArgumentParser) -> None:
     """What `show` takes."""
     _job(parser)
+    parser.add_argument("--prompt", action="store_true", help="the whole prompt; without it only how it begins")
 
 
 def do_show(args: Namespace, output: Output) -> int:
@@ -153,12 +172,18 @@ def do_show(args: Namespace, output: Output) -> int:
             ("cannot run", "; ".join(resolved["problems"])),
         ])  # fmt: skip
         if job.get("prompt"):
+            lines = job["prompt"].split("\n")
+            shown = lines if args.prompt else lines[:PROMPT_LINES]
             output.text("prompt:")
-            output.outside(job["prompt"])
+            output.outside("\n".join(shown))
+            if len(shown) < len(lines):
+                output.text(f"… and {len(lines) - len(shown)} more lines: horae show {job['slug']} --prompt")
         output.text("next slots:" if answer["slots"] else "no slots ahead")
         output.slots(answer["slots"])
         for run in answer["runs"][:1]:
-            output.text(f"last run: {output.state(run['state'])}  {run['slot']}  {run['reason'] or ''}  (horae log {run['id']})")
+            output.text(
+                f"last run: {output.state(run['state'])}  {run['slot']}  {run['reason'] or ''}  (horae log {run['id']})"
+            )
 
     output.emit(answer, render)
     return 0
