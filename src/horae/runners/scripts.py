@@ -74,8 +74,8 @@ def interpreter(head: bytes, file: str, path: str) -> tuple[tuple[str, ...], str
 def command_facts(argv: Sequence[str], folder: str, commands: Sequence[str], path: str) -> Facts:
     """A list of arguments whose program the config allows."""
     program = shutil.which(argv[0], path=path)
-    allowed = {entry for name in commands for entry in (name, shutil.which(name, path=path)) if entry}
-    if argv[0] not in allowed and program not in allowed:
+    named = argv[0] in commands or (program is not None and program in commands)
+    if not named and program not in (None, *(shutil.which(name, path=path) for name in commands)):
         listed = ", ".join(commands) or "empty"
         hint = f'add it to `commands = ["{argv[0]}"]` in config.toml'
         return Facts(problems=(f"program {argv[0]} is not on the list of allowed commands ({listed}); {hint}",))
