@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 from horae.app.reload import absorb, plan_of
 from horae.app.upcoming import upcoming
-from horae.core.jobfile import compose, definition, edit, from_definition, read, slug_of, unique_slug
+from horae.core.jobfile import definition, edit, from_definition, read, slug_of, unique_slug
 from horae.core.model import Job
 from horae.core.preflight import preflight
 from horae.errors import Invalid, NotFound, Problem, Refused
-from horae.ports import Home, Record
+from horae.ports import Folder, Home, Record
 from horae.timing.schedule import Schedule, parse_schedule
 
 Json = dict[str, Any]
 NO_GATEWAY = "no gateway is running for this home: nothing fires until `horae up`"
 FIRST_SLOTS = 3
+EMPTY_FILE = "---\n---\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,20 @@ class Found:
 
     row: Record
     job: Job | None
+
+
+class TakenNames:
+    """The file names that are in use, asked one by one: the folder may hold 100,000."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+
+    def __contains__(self, slug: object) -> bool:
+        try:
+            self._folder.signature(str(slug))
+        except NotFound:
+            return False
+        return True
 
 
 def find(home: Home, name: str) -> Found:
@@ -46,12 +61,10 @@ def add_job(home: Home, *, schedule: str, fields: Mapping[str, Any], paused: boo
     parsed = parse_schedule(schedule, timezone, anchor=now)
     named = fields.get("name")
     name = str(named if named is not None else fields.get("script") or _first(fields.get("command")) or "job")
-    taken = {slug for slug, _ in home.folder.scan()}
-    slug = unique_slug(slug_of(name), taken)
-    given = {key: value for key, value in fields.items() if value is not None and key not in {"name", "timezone"}}
-    blank = Job(id=home.entropy(6).hex(), slug=slug, name=name, schedule=parsed.written, timezone=timezone)
+    slug = unique_slug(slug_of(name), TakenNames(home.folder))
+    head = {"id": home.entropy(6).hex(), "name": name, "schedule": parsed.written, "timezone": timezone}
     try:
-        text = edit(compose(replace(blank, prompt="-")), {"prompt": "", **given})
+        text = edit(EMPTY_FILE, {**{key: value for key, value in fields.items() if value is not None}, **head})
         job = read(text, file=f"jobs/{slug}.md", slug=slug, default_timezone=timezone)
         plan_of(job, None, now)
     except Invalid as error:
