@@ -11,6 +11,14 @@ from importlib import import_module
 from horae.cli import main
 from horae.cli.output import Output
 
+FISH_HEAD = r"""# completion of horae for fish: horae completions fish > ~/.config/fish/completions/horae.fish
+function __horae_jobs
+  set -l home ~/.horae
+  set -q HORAE_HOME; and set home $HORAE_HOME
+  set -l files $home/jobs/*.md
+  set -q files[1]; and string replace -r '^.*/(.*)\.md$' '$1' $files
+end
+complete -c horae -f"""
 JOB_COMMANDS = ("show", "edit", "pause", "resume", "remove", "check", "run", "runs", "why", "next", "skip", "move")
 
 
@@ -96,14 +104,12 @@ def _zsh_options(options: dict[str, str]) -> str:
 
 def fish(commands: dict[str, tuple[str, dict[str, str]]]) -> str:
     """For ~/.config/fish/completions/horae.fish."""
-    lines = ["# completion of horae for fish: horae completions fish > ~/.config/fish/completions/horae.fish", "complete -c horae -f"]
+    lines = [FISH_HEAD]
     for name, (what, options) in commands.items():
         lines.append(f"complete -c horae -n __fish_use_subcommand -a {name} -d '{_plain(what)}'")
         for text, text_help in options.items():
             lines.append(f"complete -c horae -n '__fish_seen_subcommand_from {name}' -l {text[2:]} -d '{_plain(text_help)}'")
-    home = 'set -q HORAE_HOME; and echo $HORAE_HOME; or echo ~/.horae'
-    jobs = f"(path basename -E ({home})/jobs/*.md 2>/dev/null)"
-    lines.append(f"complete -c horae -n '__fish_seen_subcommand_from {' '.join(JOB_COMMANDS)}' -a '{jobs}'")
+    lines.append(f"complete -c horae -n '__fish_seen_subcommand_from {' '.join(JOB_COMMANDS)}' -a '(__horae_jobs)'")
     return "\n".join(lines)
 
 

@@ -45,7 +45,7 @@ def render(answer: dict[str, Any], output: Output) -> None:
         (job["slug"], job["state"], job["next_slot"] or "-", job["meaning"] or job["schedule"] or "-", job["last_outcome"] or "-",
          job["last_run_state"] or "-") for job in jobs
     ]  # fmt: skip
-    output.table(("JOB", "STATE", "NEXT", "RUNS", "LAST", "RUN"), rows, stretch=3, states=(1, 4, 5))
+    output.table(("JOB", "STATE", "NEXT", "RUNS", "LAST", "RUN"), rows, soft=(0, 3), states=(1, 4, 5))
     for job in jobs:
         if job["problem"]:
             output.note(f"{job['slug']}: {job['problem']['message']}")

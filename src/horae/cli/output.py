@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from horae.errors import Problem
 
 CELL_CHARS_MAX = 400
+GAP = 2  # cells between columns
+COLUMN_MIN, SOFT_MIN, COLUMNS_MIN = 4, 12, 3  # what is left on the narrowest screen
 COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "grey": "90", "bold": "1"}
 STATE_COLOURS = {
     "active": "green", "completed": "green", "ran": "green", "delivered": "green", "running": "blue", "claimed": "blue",
@@ -78,21 +80,22 @@ class Output:
         """A state in its colour."""
         return self.paint(str(word), STATE_COLOURS.get(str(word)))
 
-    def table(self, heads: Sequence[str], rows: Sequence[Sequence[object]], *, stretch: int, states: Sequence[int] = ()) -> None:
-        """Rows under heads. On a terminal the column `stretch` gives way when the screen is narrow."""
+    def table(
+        self, heads: Sequence[str], rows: Sequence[Sequence[object]], *, soft: Sequence[int], states: Sequence[int] = ()
+    ) -> None:
+        """Rows under heads. On a narrow terminal the columns `soft` give way, then the last ones are left out."""
         cells = [[one_line("" if cell is None else str(cell), CELL_CHARS_MAX) for cell in row] for row in rows]
         if not self.terminal:
             for row in cells:
                 sys.stdout.write("\t".join(row) + "\n")
             return
-        widths = [max([display_width(head), *(display_width(row[at]) for row in cells)]) for at, head in enumerate(heads)]
-        spare = screen_width() - sum(widths) - 2 * (len(heads) - 1)
-        if spare < 0:
-            widths[stretch] = max(8, widths[stretch] + spare)
-        sys.stdout.write(self.paint("  ".join(pad(clip(h, w), w) for h, w in zip(heads, widths, strict=True)).rstrip(), "bold") + "\n")
+        needed = [max(display_width(row[at]) for row in (heads, *cells)) for at in range(len(heads))]
+        widths = fitted(needed, soft, screen_width())
+        head = "  ".join(pad(clip(heads[at], width), width) for at, width in enumerate(widths))
+        sys.stdout.write(self.paint(head.rstrip(), "bold") + "\n")
         for row in cells:
-            shown = [pad(clip(cell, width), width) for cell, width in zip(row, widths, strict=True)]
-            for at in states:
+            shown = [pad(clip(row[at], width), width) for at, width in enumerate(widths)]
+            for at in (at for at in states if at < len(shown)):
                 shown[at] = self.paint(shown[at], STATE_COLOURS.get(row[at]))
             sys.stdout.write("  ".join(shown).rstrip() + "\n")
 
@@ -136,6 +139,25 @@ class Output:
         sys.stderr.write(f"{red}error:{chr(27) + '[0m' if red else ''} {_lines(problem.message)}\n")
         if problem.hint:
             sys.stderr.write(f"  {_lines(problem.hint)}\n")
+
+
+def fitted(widths: Sequence[int], soft: Sequence[int], screen: int) -> list[int]:
+    """The widths of as many columns, from the first on, as the screen has room for; soft ones give way first.
+
+    A column is left out rather than cut, since half an instant says less than one that is not there.
+    """
+    found = [min(width, SOFT_MIN) if at in soft else width for at, width in enumerate(widths)]
+    while len(found) > COLUMNS_MIN and sum(found) + GAP * (len(found) - 1) > screen:
+        found.pop()
+    spare = screen - sum(found) - GAP * (len(found) - 1)
+    for at in (at for at in soft if at < len(found)):
+        more = max(0, min(spare, widths[at] - found[at]))
+        found[at] += more
+        spare -= more
+    while spare < 0 and max(found) > COLUMN_MIN:
+        found[found.index(max(found))] -= 1
+        spare += 1
+    return found
 
 
 def screen_width() -> int:

@@ -99,12 +99,14 @@ def do_runs(args: Namespace, output: Output) -> int:
         if not answer["runs"]:
             output.text("no runs yet")
             return
-        rows = [
-            (run["id"], run["job"], run["slot"], run["trigger"], run["state"], _short(run["lateness_s"]), _short(run["duration_s"]),
-             ", ".join(f"{item['target']} {item['state']}" for item in run["deliveries"]), run["reason"] or "")
-            for run in answer["runs"]
-        ]  # fmt: skip
-        output.table(("RUN", "JOB", "SLOT", "BY", "STATE", "LATE", "TOOK", "DELIVERED", "WHY"), rows, stretch=8, states=(4,))
+        rows: list[tuple[object, ...]] = []
+        for run in answer["runs"]:
+            delivered = ", ".join(f"{item['target']} {item['state']}" for item in run["deliveries"])
+            times = _short(run["lateness_s"]), _short(run["duration_s"])
+            what = run["id"], run["state"], run["job"], run["slot"], run["trigger"]
+            rows.append((*what, *times, delivered, run["reason"]))
+        heads = ("RUN", "STATE", "JOB", "SLOT", "BY", "LATE", "TOOK", "DELIVERED", "WHY")
+        output.table(heads, rows, soft=(2, 8), states=(1,))
         if answer["cursor"]:
             output.note(f"more: horae runs --cursor {answer['cursor']}")
 
