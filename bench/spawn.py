@@ -1,0 +1,55 @@
+"""1,000 `true` programs due at once, until all are durably recorded, beside a bare loop that starts and awaits 1,000.
+
+The bare loop is sequential posix_spawn and wait: in C where there is a compiler, and in Python. Rounds are interleaved,
+so that all three meet the same machine. The jobs are recurring, so each also gets its next slot planned. CPU is the
+gateway's with its children, from the due instant until all are settled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import raw
+from common import WORK, cpu_seconds, peak_mib, record, sleep_until
+from house import House, recurring
+
+
+def horae(count, parallel):
+    """Due until settled."""
+    with House("spawn", parallel=parallel, commands=["/bin/true"]) as house:
+        due = int(time.time() + 3 + count / 250)
+        for i in range(count):
+            house.job(i, recurring(due), "command: [/bin/true]")
+        house.up()
+        if time.time() > due - 0.5:
+            raise RuntimeError("the gateway was ready too late; give it more time")
+        sleep_until(due - 0.1)
+        cpu = cpu_seconds(house.pid)
+        sleep_until(due)
+        done = house.wait_settled(count, timeout=120)
+        cpu = cpu_seconds(house.pid) - cpu
+        good = house.ask("SELECT count(*) FROM run WHERE state = 'completed' AND exit_code = 0")[0][0]
+        return {"wall_s": done - due, "cpu_s": cpu, "completed": good, "peak_mib": peak_mib(house.pid)}
+
+
+def main():
+    ask = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    ask.add_argument("--n", type=int, default=1000)
+    ask.add_argument("--rounds", type=int, default=5)
+    ask.add_argument("--parallel", type=int, help="live runs at once (default: Horae's own)")
+    options = ask.parse_args()
+    WORK.mkdir(parents=True, exist_ok=True)
+    for _ in range(options.rounds):
+        loops = {"bare loop in Python": raw.spawn_python(options.n), "bare loop in C": raw.spawn_c(options.n)}
+        got = horae(options.n, options.parallel)
+        for name, loop in loops.items():
+            if loop is not None:
+                record("spawn", name, n=options.n, **loop)
+                ratios = {"wall_ratio": got["wall_s"] / loop["wall_s"], "cpu_ratio": got["cpu_s"] / loop["cpu_s"]}
+                record("spawn", f"horae to {name}", n=options.n, **ratios)
+        record("spawn", "horae", n=options.n, parallel=options.parallel, **got, per_s=options.n / got["wall_s"])
+
+
+if __name__ == "__main__":
+    main()
