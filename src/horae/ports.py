@@ -96,6 +96,10 @@ class Outbox(Protocol):
         """sending → what the receipt says."""
         ...
 
+    def give_up(self, claim: Claim, reason: str) -> None:
+        """What is still to be sent of this run will not be: a fault of ours stood in its way."""
+        ...
+
 
 class Jobs(Protocol):
     """What is known of definitions, and what people decided about single slots in advance."""
@@ -190,6 +194,8 @@ class Reader(Protocol):
     def list_jobs(self, *, all: bool, state: str | None, limit: int, cursor: str | None) -> Json: ...
 
     def job(self, job_id: str) -> Json: ...
+
+    def slug_of(self, job_id: str) -> str | None: ...
 
     def find_job(self, text: str) -> Record: ...
 

@@ -67,6 +67,7 @@ class Effect:
     key: str
     by: str
     at: datetime
+    began_s: float
     ends_s: float
 
 
@@ -76,7 +77,7 @@ class World:
 
     folder: str
     plan: Plan = field(default_factory=Plan)
-    settings: Settings = field(default_factory=lambda: Settings("/home/of/the/test", parallel=4, drain_s=600.0))
+    settings: Settings = field(default_factory=lambda: Settings("/h", parallel=4, drain_s=600.0))
     noise: Callable[[], int] = lambda: 0
     takes_s: dict[str, float] = field(default_factory=dict)
     """job id → how long its program runs."""
@@ -87,7 +88,10 @@ class World:
     """(run id, target, body) of every message that arrived."""
     hits: list[tuple[str, str, datetime]] = field(default_factory=list)
     """(gateway, fault, when): what the plan did."""
+    broken: list[BaseException] = field(default_factory=list)
+    """What ended a gateway that no fault had hit."""
     lives: list[Life] = field(default_factory=list)
+    asked_to_stop: datetime = START
     file: str = ""
 
     def __post_init__(self) -> None:
@@ -135,14 +139,22 @@ class World:
                 self.start()
 
     async def quiet(self, limit: timedelta) -> None:
-        """Stop every live gateway in order and wait until it has."""
-        for life in self.lives:
-            if not life.dead and not life.stopped:
+        """Stop every live gateway in order and wait until it has; what dies in it is followed by another once more."""
+        while True:
+            calls = -1
+            while calls != (calls := len(self.hits)):  # nobody stands still, and whoever is new has looked
+                await self.pass_time(timedelta(seconds=PAUSE_S + 70))
+            self.asked_to_stop = self.clock.now()
+            live = [life for life in self.lives if life.task is not None and not life.dead and not life.stopped]
+            for life in live:
                 life.gateway.stop()
-        waiting = [life.task for life in self.lives if life.task is not None and not life.dead]
-        if waiting:
-            _, late = await asyncio.wait(waiting, timeout=limit.total_seconds())
-            assert not late, "a gateway that was asked to stop did not"
+            if live:
+                _, late = await asyncio.wait([life.task for life in live if life.task], timeout=limit.total_seconds())
+                assert not late, "a gateway that was asked to stop did not"
+            if all(life.dead or life.stopped for life in self.lives):
+                if all(life.died_s < self.lives[-1].born_s for life in self.lives if life.dead):
+                    return
+                self.start()  # what died is made good by whoever starts next
 
     def rows(self, sql: str, *args: Any) -> list[sqlite3.Row]:
         with sqlite3.connect(self.file) as db:
@@ -158,6 +170,7 @@ class Life:
     def __init__(self, world: World, name: str) -> None:
         self.world, self.name = world, name
         self.dead = self.stopped = False
+        self.born_s, self.died_s = asyncio.get_running_loop().time(), 0.0
         self.task: asyncio.Task[None] | None = None
         self._awake = asyncio.Event()
         self._awake.set()
@@ -165,8 +178,8 @@ class Life:
         self.store.db.execute("PRAGMA synchronous = OFF")
         self.clock = world.clock.sibling()
         self.runner = Programs(world, self)
-        desk = Faulty(Mail(world), "send", world.plan, self, world.noise)
-        senders = {"local": Local(), "desk": desk}
+        self.desk = Mail(world)
+        senders = {"local": Local(), "desk": Faulty(self.desk, "send", world.plan, self, world.noise)}
         slots = Slots(world.settings.parallel)
         self.ports = Ports(
             owner=Owner(name, "host", "boot", 1000 + len(world.lives), 1),
@@ -203,6 +216,7 @@ class Life:
         self.dead = True
         self.clock.dead = True
         loop = asyncio.get_running_loop()
+        self.died_s = loop.time()
         mine = [*self.gateway._tasks, *([self.task] if self.task else [])]
         for task in mine:
             loop.call_soon(task.cancel)
@@ -212,8 +226,7 @@ class Life:
         self.stopped = not self.dead
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, Crash):
-            self.stopped = False
-            raise error
+            self.world.broken.append(error)
 
     def _usurp(self) -> None:
         if not self.dead and not any(other is not self and not other.dead for other in self.world.lives):
@@ -236,7 +249,8 @@ class Programs:
         job_id = order.env["HORAE_JOB_ID"]
         takes = self.world.takes_s.get(job_id, 1.0)
         key = order.env["HORAE_OCCURRENCE_KEY"]
-        effect = Effect(order.run_id, key, self.life.name, self.world.clock.now(), loop.time() + takes)
+        began = loop.time()
+        effect = Effect(order.run_id, key, self.life.name, self.world.clock.now(), began, began + takes)
         self.world.effects.append(effect)
         await started(len(self.world.effects), 1)
         stop = self._live[order.run_id] = loop.create_future()

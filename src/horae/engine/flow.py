@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from datetime import datetime
 
-from horae.core.model import Claim, Ending
-from horae.core.outcome import blocked, judge
+from horae.core.model import Claim, Ending, Receipt
+from horae.core.outcome import blocked, judge, lost
 from horae.core.preflight import preflight
 from horae.engine.orders import order_for
 from horae.engine.slots import Closed
-from horae.errors import Stale
+from horae.errors import Problem, Stale
 from horae.ports import Ports, Tx
 
 Spawn = Callable[[Claim, Coroutine[None, None, None]], None]
@@ -63,6 +63,25 @@ async def conclude(claim: Claim, ending: Ending, p: Ports) -> None:
         await finish_off(claim, p)
 
 
+async def abandon(claim: Claim, why: str, p: Ports) -> None:
+    """End an attempt whose flow broke off for a fault of ours: it must not look live until the next start."""
+
+    def end(tx: Tx) -> None:
+        for ending in (lost(claim.job.name, why), blocked(claim.job.name, (why,))):
+            try:
+                tx.runs.finish(claim, ending, {})
+                break
+            except Stale:  # it was not running, or had not even begun, or has ended before
+                continue
+        tx.outbox.give_up(claim, why)
+        tx.runs.settle(claim)
+
+    try:
+        await p.store.commit(end)
+    except Stale:
+        return
+
+
 async def finish_off(claim: Claim, p: Ports) -> None:
     """What follows a finished run, also one that an earlier gateway finished."""
     await deliver(claim, p)                                                               # deliver
@@ -72,5 +91,8 @@ async def finish_off(claim: Claim, p: Ports) -> None:
 async def deliver(claim: Claim, p: Ports) -> None:
     """Send what the outbox holds for this run. Its failure is its own: the run stays as it ended."""
     for message in await p.store.commit(lambda tx: tx.outbox.begin(claim)):
-        receipt = await p.sender(message.target).send(message)
+        try:
+            receipt = await p.sender(message.target).send(message)
+        except Problem as problem:  # a target that does not exist (any more)
+            receipt = Receipt("refuse", reason=problem.message)
         await p.store.commit(lambda tx, m=message, r=receipt: tx.outbox.record(claim, m, r))

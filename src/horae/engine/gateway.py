@@ -17,13 +17,15 @@ from datetime import datetime, timedelta
 
 from horae.core.clockwatch import compare
 from horae.core.model import Claim
-from horae.engine.flow import step
+from horae.engine.flow import abandon, step
 from horae.engine.recover import recover
 from horae.engine.slots import Slots
-from horae.limits import CLAIM_BATCH_MAX, WAIT_MAX_S
+from horae.limits import CLAIM_BATCH_MAX, KILL_GRACE_S, WAIT_MAX_S
 from horae.ports import Ports
 
 log = logging.getLogger("horae.gateway")
+
+ABANDONED = "abandoned run"
 
 
 class Gateway:
@@ -76,7 +78,8 @@ class Gateway:
                 if len(self._tasks) - claimed >= room:
                     continue  # there may be more
             net = p.clock.now() + timedelta(seconds=WAIT_MAX_S)
-            p.clock.arm(min(self.next_due or net, net), self._woken.set)
+            due = self.next_due if room > 0 else None  # with no room, only a run that ends changes anything
+            p.clock.arm(min(due or net, net), self._woken.set)
             await self._woken.wait()
             noticed, before = compare(before, now := p.clock.reading()), now
             if noticed:
@@ -96,10 +99,14 @@ class Gateway:
         _, late = await asyncio.wait(self._tasks, timeout=self.ports.settings.drain_s)
         if late:
             self._stop_runs(f"the gateway stopped and the run did not end within {self.ports.settings.drain_s:.0f} s")
-            await asyncio.wait(late)
+            _, stuck = await asyncio.wait(late, timeout=2 * KILL_GRACE_S)
+            for task in stuck:  # it waits for a process of an earlier gateway: the next one takes that over
+                task.cancel()
+            if stuck:
+                await asyncio.wait(stuck)
 
-    def _spawn(self, claim: Claim, way: Coroutine[None, None, None]) -> None:
-        task = asyncio.get_running_loop().create_task(way, name=f"run {claim.run_id}")
+    def _spawn(self, claim: Claim, way: Coroutine[None, None, None], name: str = "run") -> None:
+        task = asyncio.get_running_loop().create_task(way, name=name)
         self._tasks[task] = claim
         task.add_done_callback(self._ended)
 
@@ -109,3 +116,5 @@ class Gateway:
         error = None if task.cancelled() else task.exception()
         if error is not None:
             log.error("run %s: a fault of Horae ended its flow", claim.run_id, exc_info=error)
+            if task.get_name() != ABANDONED:  # once: a fault in this as well is left to the next start
+                self._spawn(claim, abandon(claim, f"a fault of Horae ended its flow: {error!r}", self.ports), ABANDONED)

@@ -13,6 +13,7 @@ Adoption gives each orphan a new token first, so that a former owner that is not
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 
 from horae.core.model import Claim
 from horae.core.outcome import lost
@@ -20,6 +21,7 @@ from horae.engine.flow import conclude, finish_off
 from horae.errors import Stale
 from horae.ports import Orphan, Ports
 
+UNSTARTED = "the gateway ended before it started anything"
 LOST = "the gateway that watched it ended first; it may have done all of its work or none of it"
 
 
@@ -29,7 +31,8 @@ async def recover(p: Ports, spawn: Callable[[Claim, Coroutine[None, None, None]]
     for orphan in orphans:
         claim = await p.store.commit(lambda tx, o=orphan: tx.runs.adopt(o.run_id, p.owner))
         if orphan.state == "claimed":
-            await p.store.commit(lambda tx, c=claim: tx.runs.release(c, "the gateway ended before it started anything"))
+            with suppress(Stale):
+                await p.store.commit(lambda tx, c=claim: tx.runs.release(c, UNSTARTED))
         elif orphan.state == "running":
             spawn(claim, outlive(orphan, claim, p))
         else:

@@ -30,15 +30,22 @@ class Slots:
         if self._free <= 0 or self._waiting:
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
-            await turn  # `_hand_on` has counted us in already
+            try:
+                await turn  # `_hand_on` has counted us in already
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled() and turn.exception() is None:
+                    self._give_back()  # we were let in, and left at the same moment
+                raise
+            if self._closed:
+                self._give_back()
+                raise Closed
         else:
             self._free -= 1
         self.held += 1
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.held -= 1
-        self._free += 1
-        self._hand_on()
+        self._give_back()
 
     def close(self) -> None:
         """Let nobody in from now on."""
@@ -47,6 +54,10 @@ class Slots:
             turn = self._waiting.popleft()
             if not turn.done():
                 turn.set_exception(Closed())
+
+    def _give_back(self) -> None:
+        self._free += 1
+        self._hand_on()
 
     def _hand_on(self) -> None:
         while self._free > 0 and self._waiting:

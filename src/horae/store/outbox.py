@@ -80,6 +80,27 @@ class Outbox:
             reason=receipt.reason,
         )
 
+    def give_up(self, claim: Claim, reason: str) -> None:
+        """Of what a fault of ours kept from being sent: what was being sent is unknown, what was not will not be."""
+        for event, (source, *_) in (("lose", sources(DELIVERY, "lose")), ("expire", sources(DELIVERY, "expire"))):
+            state = target(DELIVERY, event)
+            gone = self._db.execute(
+                "UPDATE delivery SET state = ?, reason = ?, changed_at = ? WHERE run_id = ? AND state = ?"
+                " AND EXISTS (SELECT 1 FROM run WHERE id = delivery.run_id AND token = ?) RETURNING target",
+                (state, reason, self._now, claim.run_id, source, claim.token),
+            ).fetchall()
+            for (name,) in gone:
+                self._journal.append(
+                    state,
+                    actor="gateway",
+                    job_id=claim.job_id,
+                    key=claim.key,
+                    run_id=claim.run_id,
+                    target=name,
+                    evidence=None,
+                    reason=reason,
+                )
+
     def recall(self, run_id: str, job_id: str, key: str) -> None:
         """After a crash: what was being sent may have arrived, so it is not sent again by itself."""
         state, (source,) = target(DELIVERY, "lose"), sources(DELIVERY, "lose")

@@ -1,0 +1,94 @@
+"""What a run gets to see: an allow-list, what its job names, and nothing else of the gateway's environment."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from horae.core.model import Limits
+from horae.core.preflight import Facts
+from horae.engine.orders import environment, order_for
+from horae.limits import KILL_GRACE_S, OUTPUT_BYTES_MAX, WALL_DEFAULT_S
+from horae.ports import Settings
+from tests.support.builders import START, a_claim, a_job
+
+SECRETS = {
+    "ANTHROPIC_API_KEY": "s1", "AWS_SECRET_ACCESS_KEY": "s2", "TELEGRAM_TOKEN": "s3", "PYTHONPATH": "/x", "LD_PRELOAD": "/x.so",
+    "SSH_AUTH_SOCK": "/s", "HORAE_RUN_ID": "outer", "HORAE_HOME": "/outer", "HORAE_TOKEN": "s4", "path": "/lower", "XLC_ALL": "s5",
+}  # fmt: skip
+USUAL = {"PATH": "/usr/bin", "HOME": "/home/me", "LANG": "C.UTF-8", "LC_TIME": "de_DE", "TZ": "Europe/Paris"}
+
+
+def settings(**given: Any) -> Settings:
+    return Settings("/h", env={**USUAL, **SECRETS}, **given)
+
+
+def test_a_secret_of_the_gateway_never_reaches_a_run() -> None:
+    env = environment(a_claim(), settings())
+    assert {name: value for name, value in env.items() if not name.startswith("HORAE_")} == USUAL
+    assert not set(SECRETS.values()) & set(env.values())
+
+
+def test_what_the_job_or_the_config_names_is_passed() -> None:
+    claim = a_claim(job=a_job(env=("TELEGRAM_TOKEN", "NOT_SET")))
+    env = environment(claim, settings(pass_env=("SSH_AUTH_SOCK",)))
+    assert (env["TELEGRAM_TOKEN"], env["SSH_AUTH_SOCK"]) == ("s3", "/s")
+    assert "NOT_SET" not in env
+    assert "ANTHROPIC_API_KEY" not in env
+
+
+def test_a_run_learns_who_it_is_and_cannot_be_told_otherwise_by_the_environment() -> None:
+    claim = a_claim(
+        job=a_job(env=("HORAE_RUN_ID", "HORAE_HOME")),
+        offset_s=3600,
+        attempt=2,
+        missed=4,
+        claimed_at=START + timedelta(seconds=90, milliseconds=250),
+    )
+    env = environment(claim, settings())
+    assert {name: value for name, value in env.items() if name.startswith("HORAE_")} == {
+        "HORAE_HOME": "/h",
+        "HORAE_JOB_ID": claim.job_id,
+        "HORAE_JOB_NAME": "Tides",
+        "HORAE_RUN_ID": claim.run_id,
+        "HORAE_ATTEMPT": "2",
+        "HORAE_OCCURRENCE_KEY": claim.key,
+        "HORAE_SLOT": "2026-03-02T09:00:00+01:00",
+        "HORAE_LATENESS_S": "90.250",
+        "HORAE_MISSED": "4",
+        "HORAE_TRIGGER": "schedule",
+    }
+
+
+def test_a_clock_that_was_set_back_makes_no_negative_lateness() -> None:
+    claim = a_claim(claimed_at=START - timedelta(seconds=9))
+    assert environment(claim, settings())["HORAE_LATENESS_S"] == "0.000"
+
+
+@pytest.mark.parametrize("given", ["", "some words", "\n"])
+def test_the_input_of_a_manual_run_is_passed_as_it_is(given: str) -> None:
+    assert environment(a_claim(input=given, trigger="manual"), settings())["HORAE_WITH"] == given
+    assert "HORAE_WITH" not in environment(a_claim(), settings())
+
+
+@pytest.mark.parametrize(
+    ("limits", "wall"),
+    [
+        (Limits(), WALL_DEFAULT_S),
+        (Limits(wall_s=20), 20),
+        (Limits(wall_s=20, script_s=5), 5),
+        (Limits(wall_s=5, script_s=20), 5),
+        (Limits(script_s=7), 7),
+    ],
+)
+def test_the_tighter_limit_holds(limits: Limits, wall: float) -> None:
+    order = order_for(a_claim(job=a_job(limits=limits)), Facts(("/bin/sh", "x"), "/h/scripts"), settings())
+    assert (order.wall_s, order.grace_s, order.argv, order.cwd) == (wall, KILL_GRACE_S, ("/bin/sh", "x"), "/h/scripts")
+
+
+@pytest.mark.parametrize(("asked", "got"), [(None, OUTPUT_BYTES_MAX), (1000, 1000), (10**9, OUTPUT_BYTES_MAX)])
+def test_the_output_limit_can_only_be_lowered(asked: int | None, got: int) -> None:
+    claim = a_claim(job=a_job(limits=Limits(output_bytes=asked)))
+    assert order_for(claim, Facts(), settings()).output_bytes == got

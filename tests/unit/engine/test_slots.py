@@ -1,0 +1,94 @@
+"""The bound on live runs: order, closing, and that no slot leaks."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from horae.engine.slots import Closed, Slots
+from tests.support.virtual import run_virtually
+
+
+async def hold(slots: Slots, log: list[str], name: str, gate: asyncio.Event) -> None:
+    try:
+        async with slots:
+            log.append(name)
+            await gate.wait()
+    except Closed:
+        log.append(f"{name} closed")
+
+
+def test_no_more_than_the_limit_and_in_order_of_asking() -> None:
+    async def main() -> None:
+        slots, log, gate = Slots(2), [], asyncio.Event()
+        tasks = [asyncio.create_task(hold(slots, log, name, gate)) for name in "abcde"]
+        await asyncio.sleep(1)
+        assert (log, slots.held) == (["a", "b"], 2)
+        gate.set()
+        await asyncio.gather(*tasks)
+        assert (log, slots.held) == (list("abcde"), 0)
+
+    run_virtually(main())
+
+
+def test_closing_turns_waiting_ones_and_later_ones_away() -> None:
+    async def main() -> None:
+        slots, log, gate = Slots(1), [], asyncio.Event()
+        tasks = [asyncio.create_task(hold(slots, log, name, gate)) for name in "abc"]
+        await asyncio.sleep(1)
+        slots.close()
+        tasks.append(asyncio.create_task(hold(slots, log, "late", gate)))
+        gate.set()
+        await asyncio.gather(*tasks)
+        assert log == ["a", "b closed", "c closed", "late closed"]
+
+    run_virtually(main())
+
+
+def test_whoever_was_let_in_at_the_moment_of_closing_is_turned_away_too() -> None:
+    async def main() -> None:
+        slots, log, gate = Slots(1), [], asyncio.Event()
+        await slots.__aenter__()
+        waiting = asyncio.create_task(hold(slots, log, "b", gate))
+        await asyncio.sleep(1)
+        await slots.__aexit__(None, None, None)  # its turn has come ...
+        slots.close()  # ... and before it wakes, the drain begins
+        await waiting
+        assert log == ["b closed"]
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize("when", ["while it waits", "when its turn has just come"])
+def test_a_cancelled_waiter_leaks_no_slot(when: str) -> None:
+    async def main() -> None:
+        slots, log, gate = Slots(1), [], asyncio.Event()
+        await slots.__aenter__()
+        waiting = asyncio.create_task(hold(slots, log, "b", gate))
+        await asyncio.sleep(1)
+        if when == "while it waits":
+            waiting.cancel()
+            await asyncio.sleep(1)
+            await slots.__aexit__(None, None, None)
+        else:
+            await slots.__aexit__(None, None, None)
+            waiting.cancel()
+        await asyncio.sleep(1)
+        assert log == []
+        await asyncio.wait_for(slots.__aenter__(), 5)
+        assert slots.held == 1
+
+    run_virtually(main())
+
+
+def test_an_error_inside_gives_the_slot_back() -> None:
+    async def main() -> None:
+        slots = Slots(1)
+        for _ in range(3):
+            with pytest.raises(RuntimeError):
+                async with slots:
+                    raise RuntimeError
+        assert slots.held == 0
+
+    run_virtually(main())
