@@ -119,7 +119,7 @@ def _waiting(home: Home) -> list[Json]:
         "unknown": "look at what it did; it is never run again by itself",
         "delivery": "`horae log RUN` has the result",
     }
-    return [_bad(item["kind"], f"{item['job']}: {item['what']}", remedies[item["kind"]]) for item in items]
+    return [_bad(item["kind"], f"{item['job']}: {item['what']}", item.get("hint") or remedies[item["kind"]]) for item in items]
 
 
 def _good(name: str, what: str) -> Json:

@@ -9,7 +9,8 @@ from typing import Any, cast
 
 from horae.app.reload import absorb, plan_of
 from horae.app.upcoming import upcoming
-from horae.core.jobfile import definition, edit, from_definition, read, slug_of, unique_slug
+from horae.core.definition import described, from_definition
+from horae.core.jobfile import edit, read, slug_of, unique_slug
 from horae.core.model import Job
 from horae.core.preflight import preflight
 from horae.errors import Invalid, NotFound, Problem, Refused
@@ -168,7 +169,7 @@ def summary(home: Home, job_id: str) -> Json:
     finally:
         reader.close()
     job = _definition(row)
-    shown = {"id": row["id"], "slug": row["slug"], "state": row["state"], **(definition(job) if job else {})}
+    shown = {"state": row["state"], **described(job), "id": row["id"], "slug": row["slug"]}
     return {"job": shown, "meaning": row["meaning"], "slots": slots}
 
 
@@ -192,8 +193,12 @@ def _written(
     warnings = [*schedule.warnings, *ready(home, job)]
     if not home.gateway:
         warnings.append(NO_GATEWAY)
+    answer = summary(home, job.id)
+    if answer["job"]["state"] == "paused":
+        back = f"`horae resume {slug}`" if job.enabled else f"`horae edit {slug} --enable`"
+        warnings.append(f"it is paused: these slots will be skipped until {back}")
     file = {"file": f"jobs/{slug}.md", "did": did, "undo": f"horae undo {entry}", "entry": entry}
-    return {**summary(home, job.id), "warnings": warnings, **file}
+    return {**answer, "warnings": warnings, **file}
 
 
 def _refuse_unready(home: Home, job: Job) -> None:

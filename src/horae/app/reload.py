@@ -190,15 +190,14 @@ def _refuse_twins(home: Home, job: Job, row: dict[str, Any] | None) -> None:
 def _forget(home: Home, gone: list[str], known: int, report: Report) -> None:
     if not gone:
         return
-    many = len(gone) > max(VANISHED_MIN, int(known * VANISHED_SHARE))
 
     def work(tx: Tx) -> None:
-        for slug in gone:
-            row = tx.jobs.by_slug(slug)
-            if row is None:
-                continue
+        rows = {slug: row for slug in gone if (row := tx.jobs.by_slug(slug)) is not None}
+        jobs = sum(1 for row in rows.values() if row["definition"])  # a file that was never valid is no loss
+        many = jobs > max(VANISHED_MIN, int(known * VANISHED_SHARE))
+        for slug, row in rows.items():
             if many and row["definition"]:
-                tx.jobs.quarantine(slug, _held(slug, len(gone)), signature=HELD, actor=FILE_ACTOR)
+                tx.jobs.quarantine(slug, _held(slug, jobs), signature=HELD, actor=FILE_ACTOR)
                 report.held.append(slug)
             else:
                 undo = {"verb": "restore", "slug": slug, "definition": json.loads(row["definition"] or "null")}

@@ -10,7 +10,7 @@ from horae.app.exceptions import moment, slot_of
 from horae.app.jobs import find, ready
 from horae.app.upcoming import instant, microseconds, slot_json, slots_of, upcoming, upcoming_of
 from horae.core.identity import slot_key
-from horae.core.definition import definition
+from horae.core.definition import described
 from horae.errors import Invalid, NotFound
 from horae.ports import Home
 from horae.timing.schedule import parse_schedule
@@ -98,11 +98,11 @@ def show_job(home: Home, *, job: str) -> Json:
         facts = home.facts(found.job)
         resolved |= {
             "targets": list(found.job.deliver),
-            "limits": definition(found.job).get("limits", {}),
+            "limits": described(found.job)["limits"],
             "argv": list(facts.argv),
             "problems": list(ready(home, found.job)),
         }
-    shown = {"id": row["id"], "slug": row["slug"], **(definition(found.job) if found.job else {})}
+    shown = {**described(found.job), "id": row["id"], "slug": row["slug"]}
     return {
         "job": shown,
         "meaning": row["meaning"],

@@ -158,6 +158,7 @@ def do_show(args: Namespace, output: Output) -> int:
         job, state, resolved = answer["job"], answer["state"], answer["resolved"]
         paused: dict[str, Any] = state["paused"] or {}
         problem: dict[str, Any] = state["problem"] or {}
+        limits: dict[str, Any] = resolved["limits"] or {}
         because = paused.get("reason") or state["completed_reason"] or problem.get("message")
         output.pairs([
             ("name", job.get("name", job["slug"])),
@@ -167,7 +168,7 @@ def do_show(args: Namespace, output: Output) -> int:
             ("schedule", f"{job.get('schedule', '')}"),
             ("meaning", f"{answer['meaning']} ({job.get('timezone', '')})" if answer["meaning"] else None),
             ("starts", shlex.join(resolved["argv"])),
-            ("limits", ", ".join(f"{key} {value}" for key, value in resolved["limits"].items())),
+            ("limits", ", ".join(f"{key} {value}" for key, value in limits.items() if value is not None)),
             ("delivers to", ", ".join(resolved["targets"])),
             ("cannot run", "; ".join(resolved["problems"])),
         ])  # fmt: skip

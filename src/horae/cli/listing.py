@@ -49,6 +49,8 @@ def render(answer: dict[str, Any], output: Output) -> None:
     for job in jobs:
         if job["problem"]:
             output.note(f"{job['slug']}: {job['problem']['message']}")
+            if job["problem"]["hint"]:
+                output.note(f"  {job['problem']['hint']}")
         elif job["completed_reason"] and output.terminal:
             output.note(f"{job['slug']}: completed, {job['completed_reason']}")
     if answer["cursor"]:

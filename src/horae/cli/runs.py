@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
 from argparse import ArgumentParser, Namespace
@@ -15,7 +16,7 @@ from horae.wiring import House, open_house
 STATES = ("claimed", "running", "completed", "failed", "cancelled", "unknown", "blocked", "released")
 ENDED = ("completed", "failed", "cancelled", "unknown", "blocked")
 LIMIT_MAX = 10_000
-CURSOR_DIGITS_MAX = 18  # what the database can count to
+CURSOR = r"[0-9]{1,18}-[0-9a-f]{1,32}"
 LOOK_EVERY_S = 0.1  # while a person waits for a run
 
 
@@ -89,7 +90,7 @@ def do_runs(args: Namespace, output: Output) -> int:
     """List runs."""
     if not 1 <= args.limit <= LIMIT_MAX:
         raise Usage(f"--limit must be from 1 to {LIMIT_MAX}, not {args.limit}")
-    if args.cursor is not None and not (args.cursor.isdecimal() and len(args.cursor) <= CURSOR_DIGITS_MAX):
+    if args.cursor is not None and not re.fullmatch(CURSOR, args.cursor):
         raise Usage(f"--cursor {args.cursor!r} is not one that `runs` printed")
     answer = open_house(args.home).view(
         "app.views", "list_runs", job=args.job, state=args.state, limit=args.limit, cursor=args.cursor

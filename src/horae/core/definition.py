@@ -42,6 +42,14 @@ def definition(job: Job) -> dict[str, object]:
     return values
 
 
+def described(job: Job | None) -> dict[str, Any]:
+    """The same for people and programs that look: every key is there, and what is absent is None."""
+    if job is None:
+        return dict.fromkeys(DEFAULTS)
+    limits = {name: getattr(job.limits, name) for name in _LIMIT_FIELDS}
+    return {key: getattr(job, key) for key in DEFAULTS} | {key: [*getattr(job, key)] for key in _LISTS} | {"limits": limits}
+
+
 def from_definition(values: Mapping[str, Any]) -> Job:
     """The job that `definition` was made of. Raises Invalid for a record that is damaged or of a later version."""
     given: dict[str, Any] = {}

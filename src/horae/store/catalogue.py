@@ -209,7 +209,7 @@ class Catalogue:
         self._db.execute(
             "INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, run_id, input, planned_at)"
             " VALUES (?, ?, 'manual', ?, ?, ?, ?, ?, ?)",
-            (key, job_id, to_us(slot), to_us(slot), offset_s(slot, zone), run_id, input, self._us),
+            (key, job_id, to_us(slot), self._us, offset_s(slot, zone), run_id, input, self._us),
         )
         entry = self._journal.append("ordered", actor=actor, job_id=job_id, key=key, run_id=run_id)
         return {"run_id": run_id, "key": key, "slot": slot, "entry": entry}
@@ -222,7 +222,7 @@ class Catalogue:
         old = self._one("SELECT * FROM occurrence WHERE key = ?", key)
         if old is not None and old["state"] != "planned":
             how = old["outcome"] or "being run now"
-            raise Refused(f"that slot is {how} already", "look at `horae why`; only slots that have not come due can be changed")
+            raise Refused(f"that slot is {how} already", "look at `horae why`; only slots that have not been settled or started can be changed")
         if old is None and slot <= self.now:
             raise Refused(f"{slot.isoformat()} has passed", "look at `horae why`; only slots that have not come due can be changed")
         if old is None:
@@ -237,7 +237,7 @@ class Catalogue:
         if old is not None and old["exception"] == "move":
             undo["due_at"] = old["due_at"]
         what = {"skip": "skip_planned", "move": "moved", None: "exception_cleared"}[kind]
-        moved = {"to": from_us(to_us(due)).isoformat()} if due else {}
+        moved = {"to": local(to_us(due), offset_s(due, row["timezone"]))} if due else {}
         return self._journal.append(what, actor=actor, job_id=job_id, key=key, undo=undo, **moved)
 
     # ── the plan ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -39,8 +39,8 @@ RUNS = """
 SELECT r.id, r.job_id, j.name AS job, r.key, r.attempt, r.state, r.reason, r.claimed_at, r.started_at, r.finished_at,
        r.exit_code, r.signal, r.tokens, r.cost_usd, r.pid, o.slot_at, o.due_at, o.offset_s, o.trigger, o.outcome, o.missed
 FROM run r JOIN occurrence o ON o.key = r.key JOIN job j ON j.id = r.job_id
-WHERE r.claimed_at < :cursor {where}
-ORDER BY r.claimed_at DESC, r.id LIMIT :limit
+WHERE r.claimed_at <= :before AND (r.claimed_at < :before OR r.id < :after) {where}
+ORDER BY r.claimed_at DESC, r.id DESC LIMIT :limit
 """
 
 
@@ -91,6 +91,11 @@ class Reader:
         row = self._db.execute(LIST.format(where="AND j.id = :id"), {"cursor": "", "limit": 1, "id": job_id}).fetchone()
         return job_json(row)
 
+    def slug_of(self, job_id: str) -> str | None:
+        """The name of a job's file, also of one that was removed."""
+        row = self._db.execute("SELECT slug FROM job WHERE id = ?", (job_id,)).fetchone()
+        return None if row is None else str(row["slug"])
+
     def find_job(self, text: str) -> sqlite3.Row:
         """The job that a person means: id, slug or name, unique prefix of an id. Live jobs win over completed ones."""
         tiers = ("id = :text", "slug = :text OR name = :text", "id LIKE :prefix")
@@ -135,10 +140,10 @@ class Reader:
         for column, value in (("r.job_id", job_id), ("r.state", state), ("r.id", run_id)):
             if value is not None:
                 where += f" AND {column} = :{column[2:]}"
-        before = int(cursor) if cursor else 2**62
-        args = {"cursor": before, "limit": limit + 1, "job_id": job_id, "state": state, "id": run_id}
+        before, _, after = (cursor or f"{2**62}-").partition("-")  # a whole batch is claimed at one instant
+        args = {"before": int(before), "after": after, "limit": limit + 1, "job_id": job_id, "state": state, "id": run_id}
         rows = self._db.execute(RUNS.format(where=where), args).fetchall()
-        more = str(rows[limit - 1]["claimed_at"]) if len(rows) > limit else None
+        more = f"{rows[limit - 1]['claimed_at']}-{rows[limit - 1]['id']}" if len(rows) > limit else None
         return {"runs": [self._run(row) for row in rows[:limit]], "cursor": more}
 
     def _run(self, row: sqlite3.Row) -> Json:
@@ -281,13 +286,11 @@ class Reader:
     def waiting(self, limit: int) -> list[Json]:
         """What waits for a person: broken files, runs whose end nobody knows, deliveries that reached nobody."""
         found: list[Json] = [
-            {"kind": "quarantined", "job": row["slug"], "what": json.loads(row["problem"])["message"]}
-            for row in self._db.execute(
-                "SELECT slug, problem FROM job WHERE problem IS NOT NULL AND removed_at IS NULL ORDER BY slug LIMIT ?", (limit,)
-            )
+            {"kind": "quarantined", "job": slug, "run": None, "what": problem["message"], "hint": problem["hint"]}
+            for slug, problem in self._broken(limit)
         ]
         found += [
-            {"kind": "unknown", "job": row["slug"], "run": row["id"], "what": row["reason"]}
+            {"kind": "unknown", "job": row["slug"], "run": row["id"], "what": row["reason"], "hint": None}
             for row in self._db.execute(
                 "SELECT j.slug, r.id, r.reason FROM run r JOIN job j ON j.id = r.job_id WHERE r.state = 'unknown'"
                 " ORDER BY r.claimed_at DESC LIMIT ?",
@@ -295,7 +298,8 @@ class Reader:
             )
         ]
         found += [
-            {"kind": "delivery", "job": row["slug"], "run": row["run_id"], "what": f"{row['target']}: {row['reason']}"}
+            {"kind": "delivery", "job": row["slug"], "run": row["run_id"], "hint": None,
+             "what": f"{row['target']}: {row['reason']}"}
             for row in self._db.execute(
                 "SELECT j.slug, d.run_id, d.target, d.reason FROM delivery d JOIN run r ON r.id = d.run_id"
                 " JOIN job j ON j.id = r.job_id WHERE d.state IN ('failed', 'unknown') ORDER BY d.id DESC LIMIT ?",
@@ -308,6 +312,12 @@ class Reader:
         """slug → signature of the file as it was last read."""
         rows = self._db.execute("SELECT slug, signature FROM job WHERE removed_at IS NULL")
         return {slug: signature for slug, signature in rows}
+
+    def _broken(self, limit: int) -> list[tuple[str, Json]]:
+        rows = self._db.execute(
+            "SELECT slug, problem FROM job WHERE problem IS NOT NULL AND removed_at IS NULL ORDER BY slug LIMIT ?", (limit,)
+        )
+        return [(slug, json.loads(problem)) for slug, problem in rows]
 
     def counts(self) -> dict[str, int]:
         """How many jobs are in each state."""

@@ -96,11 +96,15 @@ def _six(fields: list[str]) -> Invalid:
     first, last = " ".join(fields[1:]), " ".join(fields[:5])
     message = (
         "a cron line has five fields; this has six, and products disagree on the sixth: "
-        f"with seconds first it means `{first}` at second {fields[0]}, "
-        f"with seconds last it means `{last}` at second {fields[5]}"
+        f"with seconds first it means `{first}` at {_second(fields[0])}, "
+        f"with seconds last it means `{last}` at {_second(fields[5])}"
     )
     hint = f"write `{first}` or `{last}`; for less than a minute write, for example, `every 30 seconds`"
     return Invalid(message, hint, field="line", value=" ".join(fields), seconds_first=first, seconds_last=last)
+
+
+def _second(field: str) -> str:
+    return "every second" if field == "*" else f"second {field}"
 
 
 def _never(text: str, day: FieldSet, month: FieldSet) -> Invalid:
@@ -153,7 +157,9 @@ def _day_warnings(day: FieldSet, month: FieldSet, weekday: FieldSet) -> list[str
     if missing and len(missing) == len(day.numbers) and not (day.nearest or day.last_weekday or either(day, weekday)):
         short = [number for number in month.numbers if _LONGEST_MONTH[number] - (number == 2) < missing[0]]
         if short:
-            warnings.append(f"months without a day {missing[0]} have no run; for the last day of each month write L")
+            leap = missing == [29] and list(month.numbers) == [2]
+            fewer = "29 February comes in leap years only" if leap else f"months without a day {missing[0]} have no run"
+            warnings.append(f"{fewer}; for the last day of {'the' if leap else 'each'} month write L")
     return warnings
 
 

@@ -79,7 +79,7 @@ class House:
         if reader is None or self.holder is not None:
             return reader
         known, found = reader.signatures(), load("store.jobscan", "signatures")(self.jobs)
-        if known == found or all(found.get(slug, HELD) == signature for slug, signature in known.items()) and len(found) <= len(known):
+        if {slug: signature for slug, signature in known.items() if signature != HELD} == found:
             return reader
         reader.close()
         return None

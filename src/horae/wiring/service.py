@@ -179,11 +179,12 @@ def _names(home: str) -> Callable[[str], str]:
         if job_id not in known:
             view = reader(home)
             try:
-                known[job_id] = str(view.find_job(job_id)["slug"])
-            except Problem:
-                return job_id
+                found = view.slug_of(job_id)
             finally:
                 view.close()
+            if found is None:
+                return job_id
+            known[job_id] = found
         return known[job_id]
 
     return name_of

@@ -156,7 +156,7 @@ def test_no_warning_about_days_where_clocks_never_change() -> None:
         ("every day at 13pm", "there is no time '13pm'", ""),
         ("monday at 9am", "'monday' could mean the next one or every one", "write `every monday`"),
         ("weekday at 9am", "'weekday' alone could mean", "`weekdays`"),
-        ("24 december at noon", "could mean once or every year", "`every 24 december`"),
+        ("24 december at noon", "could mean once or every year", "`every 24 december at 9:00`"),
         ("every 30 february at noon", "February has no day 30", ""),
         ("32nd of the month at noon", "no month has a 32nd day", ""),
         ("7th monday of the month at noon", "no month has a 7th monday", ""),
