@@ -94,7 +94,7 @@ def nothing_overlaps(world: World) -> None:
 
 def unknown_is_only_what_a_fault_hit(world: World) -> None:
     """P4."""
-    lasts = {"usurped": PAUSE_S}
+    lasts = {"usurped": 3 * PAUSE_S}  # the usurper may itself be paused before it looks
     hits = [(us(at), us(at) + int(lasts.get(fault, 0)) * SECOND) for _, fault, at in world.hits]
     for run in world.rows("SELECT * FROM run WHERE state = 'unknown'"):
         hit = any(run["started_at"] - SECOND <= end and begin <= run["finished_at"] for begin, end in hits)

@@ -30,9 +30,7 @@ def migrate(db: Connection, path: str) -> int:
     """Apply what is missing. Returns the version. The connection must be in autocommit mode."""
     known = steps()
     newest = known[-1][0]
-    found = version(db)
-    if found > newest:
-        raise newer(path, found, newest)
+    found = refuse_newer(db, path)
     if found == newest:
         return found
     db.execute("BEGIN EXCLUSIVE")
@@ -49,6 +47,14 @@ def migrate(db: Connection, path: str) -> int:
         db.execute("ROLLBACK")
         raise
     return newest
+
+
+def refuse_newer(db: Connection, path: str) -> int:
+    """The version, if this Horae knows it."""
+    found, newest = version(db), steps()[-1][0]
+    if found > newest:
+        raise newer(path, found, newest)
+    return found
 
 
 def newer(path: str, found: int, known: int) -> NewerStore:

@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 
-from horae.errors import Ambiguous, NotFound, Trouble
+from horae.errors import Ambiguous, Invalid, NotFound, Trouble
 from horae.store.migrate import newer, steps, version
 from horae.store.rows import local, zulu
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     Json = dict[str, Any]
 
+LAST = "\U0010ffff"  # sorts behind whatever may follow the beginning of an id
 NEXT = """(SELECT min(due_at) FROM occurrence n WHERE n.job_id = j.id AND n.state = 'planned' AND n.trigger = 'schedule'
            AND n.exception IS NOT 'skip')"""
 LIST = f"""
@@ -98,8 +99,8 @@ class Reader:
 
     def find_job(self, text: str) -> sqlite3.Row:
         """The job that a person means: id, slug or name, unique prefix of an id. Live jobs win over completed ones."""
-        tiers = ("id = :text", "slug = :text OR name = :text", "id LIKE :prefix")
-        args = {"text": text, "prefix": text.replace("%", "").replace("_", "") + "%"}
+        tiers = ("id = :text", "slug = :text OR name = :text", "id >= :text AND id < :beyond AND :text <> ''")
+        args = {"text": text, "beyond": text + LAST}
         for tier in tiers:
             rows = self._db.execute(f"SELECT * FROM job WHERE removed_at IS NULL AND ({tier}) ORDER BY slug LIMIT 20", args).fetchall()
             alive = [row for row in rows if row["state"] != "completed"] or rows
@@ -114,12 +115,13 @@ class Reader:
 
     def find_run(self, text: str) -> sqlite3.Row:
         """A run by its id or a unique prefix of it."""
-        prefix = text.replace("%", "").replace("_", "")
-        rows = self._db.execute("SELECT * FROM run WHERE id LIKE ? ORDER BY claimed_at DESC LIMIT 10", (prefix + "%",)).fetchall()
+        rows = self._db.execute(
+            "SELECT * FROM run WHERE id >= ? AND id < ? ORDER BY claimed_at DESC LIMIT 10", (text, text + LAST)
+        ).fetchall()
         exact = [row for row in rows if row["id"] == text]
-        if prefix and (len(rows) == 1 or exact):
+        if text and (len(rows) == 1 or exact):
             return (exact or rows)[0]
-        if prefix and rows:
+        if text and rows:
             raise Ambiguous(f"several runs begin with {text!r}", "give more of the id", candidates=[row["id"] for row in rows])
         promised = self._db.execute("SELECT 1 FROM occurrence WHERE run_id = ? AND state = 'planned'", (text,)).fetchone()
         if promised:
@@ -141,6 +143,8 @@ class Reader:
             if value is not None:
                 where += f" AND {column} = :{column[2:]}"
         before, _, after = (cursor or f"{2**62}-").partition("-")  # a whole batch is claimed at one instant
+        if not before.isdecimal() or int(before) > 2**62:
+            raise Invalid(f"{cursor!r} is no cursor", "leave it out, or give the one that the page before ended with")
         args = {"before": int(before), "after": after, "limit": limit + 1, "job_id": job_id, "state": state, "id": run_id}
         rows = self._db.execute(RUNS.format(where=where), args).fetchall()
         more = f"{rows[limit - 1]['claimed_at']}-{rows[limit - 1]['id']}" if len(rows) > limit else None
@@ -317,12 +321,23 @@ class Reader:
         rows = self._db.execute(
             "SELECT slug, problem FROM job WHERE problem IS NOT NULL AND removed_at IS NULL ORDER BY slug LIMIT ?", (limit,)
         )
-        return [(slug, json.loads(problem)) for slug, problem in rows]
+        return [(slug, told(problem)) for slug, problem in rows]
 
     def counts(self) -> dict[str, int]:
         """How many jobs are in each state."""
         rows = self._db.execute("SELECT state, count(*) FROM job WHERE removed_at IS NULL GROUP BY state")
         return {state: number for state, number in rows}
+
+
+def told(problem: str) -> Json:
+    """What is wrong with a job's file. A note that is itself damaged is shown as it lies there, and breaks no list."""
+    try:
+        found = json.loads(problem)
+    except ValueError:
+        found = None
+    if isinstance(found, dict) and "message" in found:
+        return {"code": "invalid", "hint": None, "details": {}, **found}
+    return {"code": "invalid", "message": problem, "hint": "reading its file again mends it", "details": {}}
 
 
 def job_json(row: sqlite3.Row) -> Json:
@@ -344,7 +359,7 @@ def job_json(row: sqlite3.Row) -> Json:
         "last_slot": local(row["last_at"], row["last_offset"]),
         "completed_reason": row["completed_reason"],
         "paused": _paused(row),
-        "problem": json.loads(row["problem"]) if row["problem"] else None,
+        "problem": told(row["problem"]) if row["problem"] else None,
     }
 
 

@@ -19,7 +19,7 @@ from horae.ports import Clock, Tx
 from horae.store.catalogue import Catalogue
 from horae.store.journal import Entry, Journal
 from horae.store.ledger import Ledger
-from horae.store.migrate import migrate
+from horae.store.migrate import migrate, refuse_newer
 from horae.store.outbox import Outbox
 from horae.store.rows import to_us
 
@@ -47,8 +47,14 @@ class SqliteStore:
         self._listeners: list[Callable[[list[Entry]], None]] = []
         with named(path):
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-            self.db = connect(path)
-            self.schema = migrate(self.db, path)
+            self.db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+            try:
+                refuse_newer(self.db, path)  # before anything is set, so that such a file is not touched
+                prepare(self.db)
+                self.schema = migrate(self.db, path)
+            except BaseException:
+                self.db.close()
+                raise
 
     def listen(self, listener: Callable[[list[Entry]], None]) -> None:
         """Call `listener(entries)` after each commit that wrote to the journal."""
@@ -93,14 +99,12 @@ class SqliteStore:
         self.db.close()
 
 
-def connect(path: str) -> sqlite3.Connection:
-    """A connection for writing, in autocommit mode."""
-    db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+def prepare(db: sqlite3.Connection) -> None:
+    """Make a connection fit for writing."""
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA foreign_keys = ON")
     db.execute("PRAGMA cache_size = -8000")
-    return db
 
 
 @contextmanager
