@@ -11,6 +11,7 @@ Failure: when the disk is full or the file cannot be written, the engine's membe
 from __future__ import annotations
 
 import asyncio
+import logging
 import queue
 import sqlite3
 import threading
@@ -22,6 +23,8 @@ from horae.errors import Conflict, Problem, Trouble, Unavailable
 from horae.ports import Tx
 from horae.store.journal import Entry
 from horae.store.sqlite import SqliteStore, explain, named
+
+log = logging.getLogger("horae.store")
 
 T = TypeVar("T")
 GROUP_MAX = 512  # members of one commit: bounds how long the first of them waits
@@ -63,6 +66,7 @@ class GroupWriter:
 
     async def commit(self, work: Callable[[Tx], T]) -> T:
         """Run `work` in a transaction; returns when it is on the disk."""
+        self._must_be_open()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._queue.put(Member(work, lambda a, e: loop.call_soon_threadsafe(_resolve, future, a, e), patient=True))
@@ -70,6 +74,7 @@ class GroupWriter:
 
     def transact(self, work: Callable[[Tx], T]) -> T:
         """The same for a thread that may wait. Fails at once when the disk refuses."""
+        self._must_be_open()
         finished = threading.Event()
         member = Member(work, lambda _a, _e: finished.set(), patient=False)
         self._queue.put(member)
@@ -79,6 +84,10 @@ class GroupWriter:
         if member.error is not None:
             raise member.error
         return member.answer
+
+    def _must_be_open(self) -> None:
+        if self._closing.is_set():  # nobody would ever answer
+            raise Unavailable("the gateway is stopping", "try again once it is down, or after its restart")
 
     def _loop(self) -> None:
         while True:
@@ -103,10 +112,11 @@ class GroupWriter:
     def _write(self, group: list[Member]) -> None:
         """Commit a group; on trouble fail the impatient and try the patient ones again."""
         troubled = False
+        entries: list[Entry] = []
         while group:
             try:
                 with named(self.store.path):
-                    self._commit(group)
+                    entries = self._commit(group)
                 break
             except (Trouble, Conflict) as error:
                 troubled = True
@@ -116,14 +126,18 @@ class GroupWriter:
                     if member not in stay:
                         member.error = error
                         member.done(None, error)
-                group = stay
-                self._closing.wait(RETRY_S)
+                self._closing.wait(RETRY_S if stay else 0)
+                group = [*stay, *self._gather(None)] if stay else []  # people who come meanwhile must hear of it too
         if troubled:
             self.on_trouble(None)
         for member in group:
             member.done(member.answer, member.error)
+        try:  # it is on the disk: whatever a listener makes of it, nothing may be tried again
+            self.store.publish(entries)
+        except Exception:
+            log.exception("what was written could not be told")
 
-    def _commit(self, group: list[Member]) -> None:
+    def _commit(self, group: list[Member]) -> list[Entry]:
         entries: list[Entry] = []
         with self.store.transaction() as outer:
             for member in group:
@@ -141,7 +155,7 @@ class GroupWriter:
                 else:
                     entries += tx.journal.entries
                 self.store.db.execute("RELEASE member")
-        self.store.publish(entries)
+        return entries
 
 
 def _resolve(future: asyncio.Future[Any], answer: Any, error: BaseException | None) -> None:
