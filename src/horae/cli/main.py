@@ -52,7 +52,7 @@ class Formatter(argparse.HelpFormatter):
         super().__init__(prog, width=screen_width())
 
 
-class Helped(Exception):  # noqa: N818
+class Helped(Exception):
     """Somebody asked for help: it is an answer like any other."""
 
     def __init__(self, text: str) -> None:
@@ -63,7 +63,7 @@ class Helped(Exception):  # noqa: N818
 class Parser(argparse.ArgumentParser):
     """A parser that raises instead of leaving, so that `--json` gets its error as JSON."""
 
-    def print_help(self, file: object = None) -> NoReturn:
+    def print_help(self, file: object = None) -> NoReturn:  # noqa: ARG002
         raise Helped(self.format_help().rstrip("\n"))
 
     def error(self, message: str) -> NoReturn:
@@ -75,19 +75,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     output = Output(json="--json" in words)
     try:
-        _refuse_bytes(words)
-        return dispatch(words, output)
-    except Helped as helped:
-        output.emit({"help": helped.text}, lambda: output.text(helped.text))
-        return 0
-    except Problem as problem:
-        output.problem(problem)
-        return problem.exit_status
+        return _answered(words, output)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has enough of it
         return 0
+
+
+def _answered(words: list[str], output: Output) -> int:
+    try:
+        _refuse_bytes(words)
+        return dispatch(words, output)
+    except Helped as helped:
+        text = helped.text
+        output.emit({"help": text}, lambda: output.text(text))
+        return 0
+    except Problem as problem:
+        output.problem(problem)
+        return problem.exit_status
     except Exception as error:
         known = _machine(error)
         if known is not None:
@@ -100,9 +106,9 @@ def _machine(error: Exception) -> Problem | None:
     """What the disk or the database did to us, where nobody below has put it into words."""
     if type(error).__module__ == "sqlite3":
         return import_module("horae.store.sqlite").explain(error, "state/runtime.db")
-    if isinstance(error, OSError):
+    if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
         hint = "check its owner and mode, the folder that it is in, and the disk"
-        return Trouble(f"{error.filename or 'the system'}: {error.strerror or error}", hint, file=error.filename)
+        return Trouble(f"{error.filename or 'the system'}: {error.strerror or error!s}", hint, file=error.filename)
     return None
 
 
