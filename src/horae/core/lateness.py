@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 
 def summary(values_ms: list[float]) -> dict[str, float | int | None]:
     """p50, p99 and max in milliseconds, and how many there are (nearest rank)."""
@@ -10,6 +12,6 @@ def summary(values_ms: list[float]) -> dict[str, float | int | None]:
     ordered = sorted(values_ms)
 
     def rank(share: float) -> float:
-        return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 3)
+        return round(ordered[max(0, ceil(round(share * len(ordered), 6)) - 1)], 3)
 
     return {"p50": rank(0.50), "p99": rank(0.99), "max": round(ordered[-1], 3), "count": len(ordered)}

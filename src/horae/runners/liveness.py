@@ -40,7 +40,7 @@ def remains(orphan: Orphan) -> list[int]:
     if sys.platform != "linux" or orphan.boot != boot_id():
         return []
     found: set[int] = set()
-    if orphan.pid is not None and started_at(orphan.pid) == orphan.pid_started:
+    if orphan.pid is not None and orphan.pid_started is not None and started_at(orphan.pid) == orphan.pid_started:
         found.add(orphan.pid)
     marker = f"{MARKER}={orphan.run_id}".encode()
     for name in os.listdir("/proc"):

@@ -31,6 +31,8 @@ def facts_for(job: Job, folder: str, commands: Sequence[str], path: str) -> Fact
 
 def script_facts(name: str, folder: str, path: str) -> Facts:
     """A file from the scripts folder."""
+    if "\0" in name:
+        return Facts(problems=(f"script {name!r} is no name of a file",))
     root = os.path.realpath(folder)
     file = os.path.realpath(os.path.join(root, name))
     if os.path.commonpath((root, file)) != root:
