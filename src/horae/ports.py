@@ -169,6 +169,7 @@ class Orphan:
     state: str
     pid: int | None
     pid_started: int | None
+    started_at: datetime | None
     boot: str
 
 
@@ -245,8 +246,8 @@ class Runner(Protocol):
         """Run it to its end. `started(pid, pid_started)` is called once the process exists."""
         ...
 
-    async def outlived(self, orphan: Orphan) -> None:
-        """Return once nothing of an orphan's process is left."""
+    async def outlived(self, orphan: Orphan, left_s: float) -> bool:
+        """Return once nothing of an orphan is left; after `left_s` it is ended. True when that was needed."""
         ...
 
 

@@ -269,11 +269,12 @@ class Programs:
             if not stop.done():
                 stop.set_result(reason)
 
-    async def outlived(self, orphan: Orphan) -> None:
+    async def outlived(self, orphan: Orphan, left_s: float) -> bool:
         ends = [effect.ends_s for effect in self.world.effects if effect.run_id == orphan.run_id]
         left = max(ends, default=0.0) - asyncio.get_running_loop().time()
-        await asyncio.sleep(max(0.0, left))
+        await asyncio.sleep(max(0.0, min(left, left_s)))
         self.life.must_live()
+        return left > left_s
 
 
 class Mail:

@@ -14,21 +14,23 @@ from collections.abc import Callable, Coroutine
 from datetime import datetime
 
 from horae.core.model import Claim, Ending, Receipt
-from horae.core.outcome import blocked, judge, lost
+from horae.core.outcome import blocked, judge
 from horae.core.preflight import preflight
 from horae.engine.orders import order_for
 from horae.engine.slots import Closed
 from horae.errors import Problem, Stale
 from horae.ports import Ports, Tx
 
-Spawn = Callable[[Claim, Coroutine[None, None, None]], None]
+RUN = "run"
+Spawn = Callable[[Claim, Coroutine[None, None, None], str], None]
+"""Sets a claim's way going, as a task of that name."""
 
 
 async def step(p: Ports, spawn: Spawn, room: int) -> datetime | None:
     """Claim everything that is due, set each claim going, and say when to look again."""
     claims, next_due = await p.store.commit(lambda tx: (tx.runs.claim_due(p.owner, room), tx.runs.next_due()))
     for claim in claims:                                                                  # plan, claim
-        spawn(claim, fire(claim, p))
+        spawn(claim, fire(claim, p), RUN)
     return next_due
 
 
@@ -61,25 +63,6 @@ async def conclude(claim: Claim, ending: Ending, p: Ports) -> None:
 
     if await p.store.commit(end):
         await finish_off(claim, p)
-
-
-async def abandon(claim: Claim, why: str, p: Ports) -> None:
-    """End an attempt whose flow broke off for a fault of ours: it must not look live until the next start."""
-
-    def end(tx: Tx) -> None:
-        for ending in (lost(claim.job.name, why), blocked(claim.job.name, (why,))):
-            try:
-                tx.runs.finish(claim, ending, {})
-                break
-            except Stale:  # it was not running, or had not even begun, or has ended before
-                continue
-        tx.outbox.give_up(claim, why)
-        tx.runs.settle(claim)
-
-    try:
-        await p.store.commit(end)
-    except Stale:
-        return
 
 
 async def finish_off(claim: Claim, p: Ports) -> None:

@@ -17,15 +17,13 @@ from datetime import datetime, timedelta
 
 from horae.core.clockwatch import compare
 from horae.core.model import Claim
-from horae.engine.flow import abandon, step
-from horae.engine.recover import recover
+from horae.engine.flow import step
+from horae.engine.recover import ABANDONED, ORPHAN, abandon, recover
 from horae.engine.slots import Slots
 from horae.limits import CLAIM_BATCH_MAX, KILL_GRACE_S, WAIT_MAX_S
 from horae.ports import Ports
 
 log = logging.getLogger("horae.gateway")
-
-ABANDONED = "abandoned run"
 
 
 class Gateway:
@@ -92,7 +90,8 @@ class Gateway:
         await p.store.commit(lambda tx: tx.runs.sign_off(p.owner))
 
     async def _drain(self) -> None:
-        """Wait for what is live; past the limit, end it."""
+        """Wait for what is live; past the limit, end it. What an earlier gateway started is left to the next one."""
+        await _cancel({task for task in self._tasks if task.get_name() == ORPHAN})
         if not self._tasks:
             return
         log.info("waiting for %d live run(s); press Ctrl-C again to end them", len(self._tasks))
@@ -100,12 +99,9 @@ class Gateway:
         if late:
             self._stop_runs(f"the gateway stopped and the run did not end within {self.ports.settings.drain_s:.0f} s")
             _, stuck = await asyncio.wait(late, timeout=2 * KILL_GRACE_S)
-            for task in stuck:  # it waits for a process of an earlier gateway: the next one takes that over
-                task.cancel()
-            if stuck:
-                await asyncio.wait(stuck)
+            await _cancel(stuck)  # not even KILL ends it: the next gateway takes it over
 
-    def _spawn(self, claim: Claim, way: Coroutine[None, None, None], name: str = "run") -> None:
+    def _spawn(self, claim: Claim, way: Coroutine[None, None, None], name: str) -> None:
         task = asyncio.get_running_loop().create_task(way, name=name)
         self._tasks[task] = claim
         task.add_done_callback(self._ended)
@@ -118,3 +114,10 @@ class Gateway:
             log.error("run %s: a fault of Horae ended its flow", claim.run_id, exc_info=error)
             if task.get_name() != ABANDONED:  # once: a fault in this as well is left to the next start
                 self._spawn(claim, abandon(claim, f"a fault of Horae ended its flow: {error!r}", self.ports), ABANDONED)
+
+
+async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)

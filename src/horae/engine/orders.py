@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta, timezone
 
-from horae.core.model import Claim, Order
+from horae.core.model import Claim, Job, Order
 from horae.core.preflight import Facts
 from horae.limits import KILL_GRACE_S, OUTPUT_BYTES_MAX, WALL_DEFAULT_S
 from horae.ports import Settings
@@ -20,18 +20,22 @@ PASSED_PREFIX = "LC_"
 def order_for(claim: Claim, facts: Facts, settings: Settings) -> Order:
     """Everything that the runner needs, decided."""
     limits = claim.job.limits
-    wall = limits.wall_s if limits.wall_s is not None else WALL_DEFAULT_S
-    if claim.job.script is not None and limits.script_s is not None:
-        wall = min(wall, limits.script_s)
     return Order(
         run_id=claim.run_id,
         argv=facts.argv,
         cwd=facts.cwd,
         env=environment(claim, settings),
-        wall_s=wall,
+        wall_s=wall_of(claim.job),
         grace_s=KILL_GRACE_S,
         output_bytes=min(limits.output_bytes or OUTPUT_BYTES_MAX, OUTPUT_BYTES_MAX),
     )
+
+
+def wall_of(job: Job) -> float:
+    """How long a run of the job may take, in seconds."""
+    limits = job.limits
+    wall = limits.wall_s if limits.wall_s is not None else WALL_DEFAULT_S
+    return min(wall, limits.script_s) if job.script is not None and limits.script_s is not None else wall
 
 
 def environment(claim: Claim, settings: Settings) -> dict[str, str]:

@@ -3,7 +3,8 @@
 A home has one gateway at a time (it holds the lock), so every attempt of another owner is an orphan:
 
 - claimed, never started: nothing has happened, so the slot is due again;
-- running, its process still there: it goes on; when it ends, nobody of us has seen how, so it becomes unknown;
+- running, its process still there: it goes on, at most for what is left of its wall limit; when it ends, nobody of us
+  has seen how, so it becomes unknown;
 - running, its process gone: unknown at once. It may have done its work, so it is never run again by itself;
 - finished, but not delivered or settled: the rest of the flow is done now.
 
@@ -12,20 +13,23 @@ Adoption gives each orphan a new token first, so that a former owner that is not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from contextlib import suppress
 
 from horae.core.model import Claim
-from horae.core.outcome import lost
-from horae.engine.flow import conclude, finish_off
+from horae.core.outcome import blocked, lost
+from horae.engine.flow import RUN, Spawn, conclude, finish_off
+from horae.engine.orders import wall_of
 from horae.errors import Stale
-from horae.ports import Orphan, Ports
+from horae.ports import Orphan, Ports, Tx
 
+ORPHAN = "orphan"  # names a task that only waits for somebody else's process
+ABANDONED = "abandoned"  # names a task that ends what a fault of ours broke off
 UNSTARTED = "the gateway ended before it started anything"
+OVER = "its wall limit passed, so what was left of it was ended"
 LOST = "the gateway that watched it ended first; it may have done all of its work or none of it"
 
 
-async def recover(p: Ports, spawn: Callable[[Claim, Coroutine[None, None, None]], None]) -> int:
+async def recover(p: Ports, spawn: Spawn) -> int:
     """Adopt every orphan and set its remaining way going. Returns how many there were."""
     orphans = await p.store.commit(lambda tx: tx.runs.orphans(p.owner))
     for orphan in orphans:
@@ -34,17 +38,18 @@ async def recover(p: Ports, spawn: Callable[[Claim, Coroutine[None, None, None]]
             with suppress(Stale):
                 await p.store.commit(lambda tx, c=claim: tx.runs.release(c, UNSTARTED))
         elif orphan.state == "running":
-            spawn(claim, outlive(orphan, claim, p))
+            spawn(claim, outlive(orphan, claim, p), ORPHAN)
         else:
-            spawn(claim, settle_late(claim, p))
+            spawn(claim, settle_late(claim, p), RUN)
     return len(orphans)
 
 
 async def outlive(orphan: Orphan, claim: Claim, p: Ports) -> None:
     """Wait until nothing of the process is left, then say that its end is unknown."""
-    await p.runner.outlived(orphan)
+    passed_s = (p.clock.now() - (orphan.started_at or claim.claimed_at)).total_seconds()
+    ended = await p.runner.outlived(orphan, max(0.0, wall_of(claim.job) - passed_s))
     try:
-        await conclude(claim, lost(claim.job.name, LOST), p)
+        await conclude(claim, lost(claim.job.name, f"{LOST}; {OVER}" if ended else LOST), p)
     except Stale:
         return
 
@@ -53,5 +58,24 @@ async def settle_late(claim: Claim, p: Ports) -> None:
     """Deliver and settle a run that had finished."""
     try:
         await finish_off(claim, p)
+    except Stale:
+        return
+
+
+async def abandon(claim: Claim, why: str, p: Ports) -> None:
+    """End an attempt whose flow broke off for a fault of ours: it must not look live until the next start."""
+
+    def end(tx: Tx) -> None:
+        for ending in (lost(claim.job.name, why), blocked(claim.job.name, (why,))):
+            try:
+                tx.runs.finish(claim, ending, {})
+                break
+            except Stale:  # it was not running, or had not even begun, or has ended before
+                continue
+        tx.outbox.give_up(claim, why)
+        tx.runs.settle(claim)
+
+    try:
+        await p.store.commit(end)
     except Stale:
         return

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 from horae.core.model import Job, Order, Result
 from horae.core.preflight import Facts
+from horae.limits import KILL_GRACE_S
 from horae.ports import Orphan, Settings
 from horae.runners.capture import Capture
 from horae.runners.liveness import remains, started_at
@@ -104,10 +105,21 @@ class ProcessRunner:
         live = self._live.get(run_id)
         return None if live is None else (live.out.text()[0], live.err.text()[0])
 
-    async def outlived(self, orphan: Orphan) -> None:
-        """Return once no process of this run is left on this machine."""
-        while pids := remains(orphan):
-            await asyncio.gather(*(_gone(pid) for pid in pids))
+    async def outlived(self, orphan: Orphan, left_s: float) -> bool:
+        """Return once no process of this run is left on this machine. After `left_s`: TERM, grace, KILL."""
+        loop = asyncio.get_running_loop()
+        ended: list[int] = []
+        timers = [
+            loop.call_later(left_s + wait_s, _end_orphan, orphan, number, ended)
+            for wait_s, number in ((0.0, signal.SIGTERM), (KILL_GRACE_S, signal.SIGKILL))
+        ]
+        try:
+            while pids := remains(orphan):
+                await asyncio.gather(*(_gone(pid) for pid in pids))
+        finally:
+            for timer in timers:
+                timer.cancel()
+        return bool(ended)
 
     async def _watch(self, live: Live) -> None:
         """Read both pipes until the main process ends."""
@@ -179,6 +191,13 @@ async def _gone(pid: int, child: subprocess.Popen[bytes] | None = None) -> None:
         os.close(fd)
     if child is not None:
         child.wait()
+
+
+def _end_orphan(orphan: Orphan, number: int, ended: list[int]) -> None:
+    for pid in remains(orphan):
+        ended.append(pid)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
 
 
 def _kill_group(pid: int, number: int) -> None:

@@ -162,15 +162,15 @@ class Ledger:
         """Attempts that an earlier owner left claimed, running, or finished but unsettled."""
         states: Sequence[str] = live(RUN)
         rows = self._db.execute(
-            f"SELECT r.id, r.state, r.pid, r.pid_started, g.boot FROM run r JOIN gateway g ON g.id = r.gateway_id"
+            f"SELECT r.id, r.state, r.pid, r.pid_started, r.started_at, g.boot FROM run r JOIN gateway g ON g.id = r.gateway_id"
             f" WHERE r.gateway_id <> ? AND r.state IN ({', '.join('?' * len(states))})"
             " UNION ALL "
-            "SELECT r.id, r.state, r.pid, r.pid_started, g.boot FROM occurrence o"
+            "SELECT r.id, r.state, r.pid, r.pid_started, r.started_at, g.boot FROM occurrence o"
             " JOIN run r ON r.key = o.key AND r.attempt = o.attempts JOIN gateway g ON g.id = r.gateway_id"
             f" WHERE o.state = 'claimed' AND r.gateway_id <> ? AND r.state NOT IN ({', '.join('?' * len(states))})",
             (owner.id, *states, owner.id, *states),
         ).fetchall()
-        return [Orphan(*row) for row in rows]
+        return [Orphan(run, state, pid, born, maybe(started), boot) for run, state, pid, born, started, boot in rows]
 
     def adopt(self, run_id: str, owner: Owner) -> Claim:
         """Take such an attempt over: a new token, so that its former owner is stale from here on."""
