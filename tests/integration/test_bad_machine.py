@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.process import TestHome, new_home, running, until
+from tests.support.process import TestHome, finish, new_home, running, start, until
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
 
@@ -67,6 +68,31 @@ def test_a_full_disk_stops_nothing_for_good(small: TestHome) -> None:
     slots = [run["slot"] for run in small.runs()]
     assert len(slots) == len(set(slots))
     assert small.sql("SELECT count(*) FROM run WHERE state = 'unknown'") == [(0,)]
+
+
+@AS_ROOT
+def test_a_gateway_on_a_full_disk_can_be_stopped(small: TestHome) -> None:
+    """The first request waits for the disk, since what was claimed cannot be given back; the second does not."""
+    small.write("fast", schedule="every 1s", script="hi.sh")
+    gateway = start(small)
+    try:
+        until(lambda: small.runs("--state", "completed"), "it fires")
+        filler = fill(small)
+        gateway.says("is full")
+        gateway.signal(signal.SIGTERM)
+        gateway.says("stopping")
+        gateway.signal(signal.SIGTERM)
+        assert gateway.ends(5) == 1
+        assert "Traceback" not in gateway.said()
+        assert "can be written again" not in gateway.said()
+    finally:
+        finish(gateway)
+    filler.unlink()
+    seen = len(small.runs("--state", "completed"))
+    with running(small):
+        until(lambda: len(small.runs("--state", "completed")) > seen, "it goes on")
+    slots = [run["slot"] for run in small.runs() if run["state"] == "completed"]
+    assert len(slots) == len(set(slots))
 
 
 @AS_ROOT

@@ -50,16 +50,23 @@ class GroupWriter:
     on_trouble: Callable[[Problem | None], None] = lambda problem: None
     _queue: queue.SimpleQueue[Member | None] = field(default_factory=queue.SimpleQueue[Member | None])
     _closing: threading.Event = field(default_factory=threading.Event)
+    _hurried: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
+    _troubled: bool = False
 
     def start(self) -> None:
         """Begin to write."""
         self._thread = threading.Thread(target=self._loop, name="horae-writer", daemon=True)
         self._thread.start()
 
+    def hurry(self) -> None:
+        """From now on nobody waits for a disk that refuses: a gateway that is told to stop at once must be able to."""
+        self._hurried.set()
+
     def close(self) -> None:
         """Write what was handed in, then stop."""
         self._closing.set()
+        self._hurried.set()
         self._queue.put(None)
         if self._thread is not None:
             self._thread.join()
@@ -111,7 +118,6 @@ class GroupWriter:
 
     def _write(self, group: list[Member]) -> None:
         """Commit a group; on trouble fail the impatient and try the patient ones again."""
-        troubled = False
         entries: list[Entry] = []
         while group:
             try:
@@ -119,16 +125,17 @@ class GroupWriter:
                     entries = self._commit(group)
                 break
             except (Trouble, Conflict) as error:
-                troubled = True
+                self._troubled = True
                 self.on_trouble(error)
-                stay = [member for member in group if member.patient and not self._closing.is_set()]
+                stay = [member for member in group if member.patient and not self._hurried.is_set()]
                 for member in group:
                     if member not in stay:
                         member.error = error
                         member.done(None, error)
-                self._closing.wait(RETRY_S if stay else 0)
+                self._hurried.wait(RETRY_S if stay else 0)
                 group = [*stay, *self._gather(None)] if stay else []  # people who come meanwhile must hear of it too
-        if troubled:
+        if self._troubled and group:  # written after all
+            self._troubled = False
             self.on_trouble(None)
         for member in group:
             member.done(member.answer, member.error)

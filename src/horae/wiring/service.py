@@ -84,7 +84,7 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         verbs = _verbs(whole, gateway, runner, since, trouble)
         await stack.enter_async_context(serving(home, verbs))
         for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, _asked_to_stop, gateway)
+            asyncio.get_running_loop().add_signal_handler(number, _asked_to_stop, gateway, writer)
         echo("ready: runs are shown as they end; Ctrl-C stops")
         await gateway.run()
         echo("stopped")
@@ -139,8 +139,10 @@ def _status(home: Home, gateway: Gateway, since: datetime, trouble: list[Problem
     }
 
 
-def _asked_to_stop(gateway: Gateway) -> None:
+def _asked_to_stop(gateway: Gateway, writer: GroupWriter) -> None:
     log.info("ending live runs" if gateway.stopping else "stopping: nothing new starts")
+    if gateway.stopping:
+        writer.hurry()
     gateway.stop()
 
 
