@@ -10,7 +10,7 @@ from tests.simulation.scenario import simulate
 from tests.support.faults import KINDS
 
 CALLS = 260  # about as many as the scenario makes
-SEEDS = 60
+SEEDS = 40
 LONG_SEEDS = 3000
 REPLAY = ".venv/bin/python -c 'from tests.simulation.test_swarm import live; live({seed})'"
 

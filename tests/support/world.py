@@ -143,7 +143,7 @@ class World:
         while True:
             calls = -1
             while calls != (calls := len(self.hits)):  # nobody stands still, and whoever is new has looked
-                await self.pass_time(timedelta(seconds=PAUSE_S + 70))
+                await self.pass_time(timedelta(seconds=PAUSE_S + 170))  # longer than any program runs
             self.asked_to_stop = self.clock.now()
             live = [life for life in self.lives if life.task is not None and not life.dead and not life.stopped]
             for life in live:
