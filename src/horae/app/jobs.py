@@ -13,13 +13,14 @@ from horae.core.definition import described, from_definition
 from horae.core.jobfile import edit, read, slug_of, unique_slug
 from horae.core.model import Job
 from horae.core.preflight import preflight
-from horae.errors import Invalid, NotFound, Problem, Refused
+from horae.errors import Conflict, Invalid, NotFound, Problem, Refused
 from horae.ports import Folder, Home, Record
 from horae.timing.schedule import Schedule, parse_schedule
 
 Json = dict[str, Any]
 NO_GATEWAY = "no gateway is running for this home: nothing fires until `horae up`"
 FIRST_SLOTS = 3
+NAME_TRIES = 20
 EMPTY_FILE = "---\n---\n"
 
 
@@ -71,8 +72,20 @@ def add_job(home: Home, *, schedule: str, fields: Mapping[str, Any], paused: boo
     except Invalid as error:
         raise _unwritten(error) from error
     _refuse_unready(home, job)
-    home.folder.write(slug, text, expect=None)
+    slug = _write_new(home, name, text)
     return _written(home, slug, parsed, before=None, after=text, paused=paused, did=f"added {name}")
+
+
+def _write_new(home: Home, name: str, text: str) -> str:
+    """Write the file of a new job; somebody who took the same name meanwhile has it, and ours gets the next one."""
+    for _ in range(NAME_TRIES):
+        slug = unique_slug(slug_of(name), TakenNames(home.folder))
+        try:
+            home.folder.write(slug, text, expect=None)
+        except Conflict:
+            continue
+        return slug
+    raise Conflict(f"others were faster with every name like {slug_of(name)}", "try again")
 
 
 def edit_job(home: Home, *, job: str, changes: Mapping[str, Any]) -> Json:
