@@ -101,7 +101,7 @@ def test_rows_that_only_wait_do_not_keep_others_from_being_claimed(s: UnderTest)
 
 
 def test_after_a_full_batch_of_unrun_slots_the_rest_is_due_at_once(s: UnderTest) -> None:
-    """Settling is not claiming: after a batch that settled paused slots only, the gateway must not sleep over due work."""
+    """After a batch that settled paused slots only, the gateway must not sleep over what is due."""
     for n in range(3):
         job = s.put(slug=f"paused{n}")
         s.do(lambda tx, job=job: tx.jobs.pause(job.id, actor="person", reason=None))

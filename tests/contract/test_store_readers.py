@@ -12,9 +12,9 @@ from tests.support.builders import a_job, an_ending, at
 from tests.support.stores import SqliteUnderTest as UnderTest
 
 RUN_KEYS = {
-    "id", "job_id", "job", "slot", "slot_utc", "due", "key", "trigger", "attempt", "state", "outcome", "reason", "claimed_at",
-    "started_at", "finished_at", "lateness_s", "duration_s", "missed", "pid", "exit_code", "signal", "tokens", "cost_usd",
-    "deliveries",
+    "id", "job_id", "job", "slot", "slot_utc", "due", "key", "trigger", "attempt", "state", "outcome", "reason",
+    "claimed_at", "started_at", "finished_at", "lateness_s", "duration_s", "missed", "pid", "exit_code", "signal",
+    "tokens", "cost_usd", "deliveries",
 }  # fmt: skip
 
 
@@ -184,7 +184,8 @@ def test_find_job_prefers_the_nearer_tier_and_the_live_job(s: UnderTest) -> None
     one, two = s.put(slug="one", name="two"), s.put(slug="two", name="Two")
     with pytest.raises(Ambiguous) as found:
         s.reader().find_job("two")
-    assert {candidate["id"] for candidate in found.value.details["candidates"]} == {one.id, two.id}  # pyright: ignore
+    candidates: Any = found.value.details["candidates"]
+    assert {candidate["id"] for candidate in candidates} == {one.id, two.id}
     s.do(lambda tx: tx.jobs.remove(one.id, actor="person", reason="gone"))
     assert s.reader().find_job("two")["id"] == two.id
 

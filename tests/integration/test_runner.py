@@ -48,7 +48,7 @@ def run(runner: ProcessRunner, what: Order) -> Result:
 
 async def until(true: Callable[[], bool]) -> None:
     async with asyncio.timeout(15):
-        while not true():
+        while not true():  # noqa: ASYNC110 - what is awaited happens in another process
             await asyncio.sleep(0.01)
 
 

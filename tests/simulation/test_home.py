@@ -32,10 +32,18 @@ def home_of(world: World) -> Home:
     jobs = Path(world.folder, "jobs")
     jobs.mkdir(exist_ok=True)
     return Home(
-        settings=Settings(world.folder), store=world.outside, folder=JobFolder(str(jobs)), clock=world.clock, actor="person",
+        settings=Settings(world.folder),
+        store=world.outside,
+        folder=JobFolder(str(jobs)),
+        clock=world.clock,
+        actor="person",
         read=lambda: open_reader(world.file),  # pyright: ignore[reportArgumentType]
-        entropy=os.urandom, targets=lambda target: None, facts=lambda job: Facts(("x",), "/"), wake=world.wake, gateway=True,
-    )  # fmt: skip
+        entropy=os.urandom,
+        targets=lambda target: None,
+        facts=lambda job: Facts(("x",), "/"),
+        wake=world.wake,
+        gateway=True,
+    )
 
 
 def put(world: World, slug: str, text: str) -> Path:

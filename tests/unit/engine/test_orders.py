@@ -15,9 +15,18 @@ from horae.ports import Settings
 from tests.support.builders import START, a_claim, a_job
 
 SECRETS = {
-    "ANTHROPIC_API_KEY": "s1", "AWS_SECRET_ACCESS_KEY": "s2", "TELEGRAM_TOKEN": "s3", "PYTHONPATH": "/x", "LD_PRELOAD": "/x.so",
-    "SSH_AUTH_SOCK": "/s", "HORAE_RUN_ID": "outer", "HORAE_HOME": "/outer", "HORAE_TOKEN": "s4", "path": "/lower", "XLC_ALL": "s5",
-}  # fmt: skip
+    "ANTHROPIC_API_KEY": "s1",
+    "AWS_SECRET_ACCESS_KEY": "s2",
+    "TELEGRAM_TOKEN": "s3",
+    "PYTHONPATH": "/x",
+    "LD_PRELOAD": "/x.so",
+    "SSH_AUTH_SOCK": "/s",
+    "HORAE_RUN_ID": "outer",
+    "HORAE_HOME": "/outer",
+    "HORAE_TOKEN": "s4",
+    "path": "/lower",
+    "XLC_ALL": "s5",
+}
 USUAL = {"PATH": "/usr/bin", "HOME": "/home/me", "LANG": "C.UTF-8", "LC_TIME": "de_DE", "TZ": "Europe/Paris"}
 
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from dataclasses import fields
+from typing import Any
 
 import pytest
 
@@ -30,8 +31,15 @@ def sleeper():
 
 
 def orphan(pid: int | None, started: int | None, boot: str | None = None, run_id: str = "f" * 16) -> Orphan:
-    known = {"run_id": run_id, "state": "running", "pid": pid, "pid_started": started, "boot": boot or boot_id()}
-    return Orphan(**({field.name: None for field in fields(Orphan)} | known))
+    known: dict[str, Any] = {
+        "run_id": run_id,
+        "state": "running",
+        "pid": pid,
+        "pid_started": started,
+        "boot": boot or boot_id(),
+    }
+    absent: dict[str, Any] = {field.name: None for field in fields(Orphan)}
+    return Orphan(**(absent | known))
 
 
 def test_a_process_is_itself(sleeper) -> None:
