@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -60,10 +61,8 @@ class Play:
             case "skip" | "move" | "clear":
                 kind = None if what == "clear" else what
                 due = s.clock.time + timedelta(seconds=95) if what == "move" else None
-                try:
+                with suppress(Refused):
                     s.do(lambda tx: tx.jobs.set_exception(JOB.id, slot, kind, due=due, actor="person"))
-                except Refused:
-                    pass
             case "pause":
                 s.do(lambda tx: tx.jobs.pause(JOB.id, actor="person", reason=None))
             case "resume":
