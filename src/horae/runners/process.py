@@ -52,6 +52,7 @@ class ProcessRunner:
         self._scripts = os.path.join(settings.home, "scripts")
         self._live: dict[str, Live] = {}
         self._notes: set[asyncio.Task[None]] = set()
+        self._stopped: str | None = None
 
     def facts(self, job: Job) -> Facts:
         """What is to be started, and what stands against it."""
@@ -79,6 +80,8 @@ class ProcessRunner:
         limit = f"wall limit of {duration_words(round(order.wall_s))} reached"
         live.timers.append(loop.call_later(order.wall_s, self._end, live, limit))
         live.timers.append(loop.call_later(NOTED_AFTER_S, self._note, live, started))
+        if self._stopped is not None:
+            self._end(live, self._stopped)
         try:
             await self._watch(live)
         finally:
@@ -89,7 +92,8 @@ class ProcessRunner:
         return _result(live)
 
     def stop_all(self, reason: str) -> None:
-        """End every live run; each says why."""
+        """End every live run, and those that are about to start; each says why."""
+        self._stopped = reason
         for live in self._live.values():
             self._end(live, reason)
 

@@ -60,10 +60,10 @@ def well_formed(document: Any) -> Any:
             assert INSTANT.fullmatch(value), (key, value)
         if key.endswith("_utc") or key == "next_due":
             assert UTC.fullmatch(value), (key, value)
-        if key.endswith("_s"):
-            assert isinstance(value, int | float), (key, value)
         if key == "key":
             assert KEY.fullmatch(value), value
+        if key.endswith("_s"):
+            assert isinstance(value, int | float), (key, value)
     return document
 
 
