@@ -21,6 +21,7 @@ Json = dict[str, Any]
 NO_GATEWAY = "no gateway is running for this home: nothing fires until `horae up`"
 FIRST_SLOTS = 3
 NAME_TRIES = 20
+DECIDED_MAX = 1000  # open slots that are looked at for skips and moves
 EMPTY_FILE = "---\n---\n"
 
 
@@ -157,7 +158,9 @@ def remove_job(home: Home, *, job: str) -> Json:
         home.folder.remove(slug, expect=text)
     except NotFound:
         text = None
-    undo = {"verb": "text", "slug": slug, "before": text, "after": None} if text is not None else None
+    undo: Json | None = None
+    if text is not None:
+        undo = {"verb": "text", "slug": slug, "before": text, "after": None, "slots": _decided(home, row["id"])}
     entry = home.store.transact(lambda tx: tx.jobs.remove(row["id"], actor=home.actor, reason="removed by a person", undo=undo))
     home.wake()
     return {
@@ -166,6 +169,16 @@ def remove_job(home: Home, *, job: str) -> Json:
         "undo": f"horae undo {entry}" if undo else None,
         "entry": entry,
     }
+
+
+def _decided(home: Home, job_id: str) -> list[Json]:
+    """What people decided in advance about single slots: it goes with the job, and comes back with it."""
+    reader = home.read()
+    try:
+        rows = [row for row in reader.planned(job_id, DECIDED_MAX) if row["exception"] is not None]
+    finally:
+        reader.close()
+    return [{"slot_at": row["slot_at"], "kind": row["exception"], "due_at": row["due_at"]} for row in rows]
 
 
 def ready(home: Home, job: Job) -> tuple[str, ...]:

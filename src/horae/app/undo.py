@@ -13,7 +13,7 @@ from horae.app.reload import absorb
 from horae.app.upcoming import instant
 from horae.core.jobfile import compose, from_definition
 from horae.errors import Conflict, NotFound, Refused
-from horae.ports import Home, Tx, Record
+from horae.ports import Home, Record, Tx
 
 Json = dict[str, Any]
 
@@ -38,40 +38,46 @@ def undo(home: Home, *, entry: int | None = None) -> Json:
     did, made = _apply(home, row, how)
 
     def mark(tx: Any) -> None:
-        for seq in (row["seq"], made):  # what the undo itself wrote is no candidate for the next undo
-            if seq is not None:
-                tx.journal.append("undone", actor=home.actor, job_id=row["job_id"], key=row["key"], entry=seq)
+        for seq in (row["seq"], *made):  # what the undo itself wrote is no candidate for the next undo
+            tx.journal.append("undone", actor=home.actor, job_id=row["job_id"], key=row["key"], entry=seq)
 
     home.store.transact(mark)
     home.wake()
     return {"did": did, "undone": row["seq"], "what": row["what"], "undo": None}
 
 
-def _apply(home: Home, row: Record, how: Json) -> tuple[str, int | None]:
+def _apply(home: Home, row: Record, how: Json) -> tuple[str, list[int]]:
+    """What was done, and the entries that it wrote and that could be undone themselves."""
     job_id, actor = row["job_id"], home.actor
     job = home.store.transact(lambda tx: tx.jobs.get(job_id))
     slug = job["slug"] if job else "the job"
     match how["verb"]:
         case "resume":
-            return f"resumed {slug}", home.store.transact(lambda tx: tx.jobs.resume(job_id, actor=actor))
+            resumed = home.store.transact(lambda tx: tx.jobs.resume(job_id, actor=actor))
+            return f"resumed {slug}", _only(resumed)
         case "pause":
-            return f"paused {slug}", home.store.transact(lambda tx: tx.jobs.pause(job_id, actor=actor, reason="undo"))
+            paused = home.store.transact(lambda tx: tx.jobs.pause(job_id, actor=actor, reason="undo"))
+            return f"paused {slug}", _only(paused)
         case "exception":
             due = instant(how["due_at"]) if "due_at" in how else None
             slot = instant(how["slot_at"])
             back = home.store.transact(lambda tx: tx.jobs.set_exception(job_id, slot, how["kind"], due=due, actor=actor))
-            return f"put the slot of {slug} back as it was", back
+            return f"put the slot of {slug} back as it was", [back]
         case "text":
             return _text(home, how)
         case "restore":
             home.folder.write(how["slug"], compose(from_definition(how["definition"])), expect=None)
             absorb(home, how["slug"], actor)
-            return f"wrote jobs/{how['slug']}.md from its last good definition; comments in it are lost", None
+            return f"wrote jobs/{how['slug']}.md from its last good definition; comments in it are lost", []
         case verb:
             raise Refused(f"this version cannot undo {verb!r}", "it was written by a later one")
 
 
-def _text(home: Home, how: Json) -> tuple[str, int | None]:
+def _only(entry: int | None) -> list[int]:
+    return [] if entry is None else [entry]
+
+
+def _text(home: Home, how: Json) -> tuple[str, list[int]]:
     slug, before, after = how["slug"], how["before"], how["after"]
     try:
         now = home.folder.read(slug)
@@ -81,10 +87,23 @@ def _text(home: Home, how: Json) -> tuple[str, int | None]:
         raise Conflict(f"jobs/{slug}.md was changed after that", "undo the later change first, or edit the file")
     if before is None:
         home.folder.remove(slug, expect=now or "")
-        return f"removed jobs/{slug}.md again", home.store.transact(lambda tx: _forgotten(tx, slug, home.actor))
+        return f"removed jobs/{slug}.md again", _only(home.store.transact(lambda tx: _forgotten(tx, slug, home.actor)))
     home.folder.write(slug, before, expect=now)
-    absorb(home, slug, home.actor)
-    return f"put jobs/{slug}.md back as it was", None
+    job, _ = absorb(home, slug, home.actor)
+    slots = how.get("slots", [])
+    made = home.store.transact(lambda tx: _decided_again(tx, job.id, slots, home.actor))
+    return f"put jobs/{slug}.md back as it was", made
+
+
+def _decided_again(tx: Tx, job_id: str, slots: list[Json], actor: str) -> list[int]:
+    """Skips and moves of slots that are still to come."""
+    made: list[int] = []
+    for item in slots:
+        slot, due = instant(item["slot_at"]), instant(item["due_at"])
+        if min(slot, due) > tx.now:
+            moved = due if item["kind"] == "move" else None
+            made.append(tx.jobs.set_exception(job_id, slot, item["kind"], due=moved, actor=actor))
+    return made
 
 
 def _forgotten(tx: Tx, slug: str, actor: str) -> int | None:

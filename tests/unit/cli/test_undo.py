@@ -59,6 +59,18 @@ def test_undo_goes_back_one_change_after_another(kept: TestHome) -> None:
     assert "nothing to undo" in kept.error("undo", status=3)["message"]
 
 
+def test_a_removed_job_comes_back_with_what_was_decided_about_its_slots(kept: TestHome) -> None:
+    kept.json("skip", "kept")
+    kept.json("move", "kept", "next", "--to", "in 2h")
+    before = state(kept)
+    assert len(before["slots"]) == 2
+    kept.json("remove", "kept")
+    kept.json("undo")
+    assert state(kept) == before
+    kept.json("undo")  # the move, which was the newest thing before
+    assert [slot[2] for slot in state(kept)["slots"]] == ["skip"]
+
+
 def test_undo_names_the_job_and_is_not_repeated(kept: TestHome) -> None:
     entry = kept.json("pause", "kept")["jobs"][0]["entry"]
     assert kept.horae("undo", str(entry)).out == "resumed kept\n"
