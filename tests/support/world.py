@@ -217,6 +217,7 @@ class Life:
         self.clock.dead = True
         loop = asyncio.get_running_loop()
         self.died_s = loop.time()
+        self.world.hits.append((self.name, "died", self.world.clock.now()))
         mine = [*self.gateway._tasks, *([self.task] if self.task else [])]
         for task in mine:
             loop.call_soon(task.cancel)
