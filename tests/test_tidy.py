@@ -18,7 +18,12 @@ FUNCTION_MAX, MODULE_MAX = 70, 420
 CLOCK = ("clock.py",)
 SETTINGS = ("config.py",)
 IMPORTS_INSIDE: tuple[str, ...] = ()  # what is loaded late is loaded by name, in wiring and in cli/main.py
-WAITING = ("clock.py", "cli/runs.py", "control/place.py")  # for a person, and for a lock that is looked at for an instant
+WAITING = (  # for a person, and for locks that others hold for an instant
+    "clock.py",
+    "cli/runs.py",
+    "control/place.py",
+    "store/sqlite.py",
+)
 BROAD_EXCEPT = (
     "engine/gateway.py",  # the loop that must go on
     "runners/",  # the border to other processes

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import datetime
@@ -25,6 +26,7 @@ from horae.store.rows import to_us
 
 T = TypeVar("T")
 BUSY_S = 10.0
+SWITCH_PAUSE_S = 0.02
 
 
 class SqliteTx:
@@ -101,10 +103,24 @@ class SqliteStore:
 
 def prepare(db: sqlite3.Connection) -> None:
     """Make a connection fit for writing."""
-    db.execute("PRAGMA journal_mode = WAL")
+    write_ahead(db)
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA foreign_keys = ON")
     db.execute("PRAGMA cache_size = -8000")
+
+
+def write_ahead(db: sqlite3.Connection) -> None:
+    """Switch to the write-ahead log. SQLite does not wait for its turn here, so whoever meets another at it tries again."""
+    for _ in range(round(BUSY_S / SWITCH_PAUSE_S)):
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise
+            time.sleep(SWITCH_PAUSE_S)
+        else:
+            return
+    db.execute("PRAGMA journal_mode = WAL")
 
 
 @contextmanager
