@@ -18,6 +18,10 @@ SOURCES := $(shell find src -name '*.py')
 # Where this is set, every start of every test compiles the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Caches of the tools stay in this folder too.
+export UV_CACHE_DIR := $(CURDIR)/.cache/uv
+export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/.cache/pyright
+
 .PHONY: help run install check lint types test test-all simulate coverage bench lock generate format clean
 
 help: ## show this

@@ -6,6 +6,7 @@ set -eu
 lock=$1
 python=.venv/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK=1 UV_COMPILE_BYTECODE=1
+export UV_CACHE_DIR="$PWD/.cache/uv" PIP_CACHE_DIR="$PWD/.cache/pip" # nothing is written outside this folder
 
 if ! $python -c '' 2>/dev/null; then
     found=$(tools/find-python.sh)

@@ -10,7 +10,9 @@ VANISHED_SHARE = 0.2  # ... and more than this share of all jobs gone at once ar
 # Time
 INTERVAL_MIN_S = 1  # slots are whole seconds
 ONE_SHOT_GRACE_S = 60.0  # an instant that passed while somebody typed it is still meant
-HORIZON_YEARS = 40  # a rule that has no slot in so many years never fires (Feb 29 on a given weekday comes within 28, or 40 over 2100)
+HORIZON_YEARS = (
+    40  # a rule without a slot in so many years never fires (29 February on a given weekday: 28, or 40 over 2100)
+)
 MISSED_ROWS_MAX = 100  # more missed slots than this become one span row
 MISSED_COUNT_MAX = 1_000_000  # counting stops here and says so
 

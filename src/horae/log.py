@@ -17,7 +17,15 @@ from horae.timing.durations import short_duration
 
 FILE_BYTES = 5 * 1024 * 1024
 FILES_KEPT = 3
-SIGNS = {"completed": "✓", "failed": "✗", "blocked": "■", "unknown": "?", "cancelled": "–", "missed": "!", "skipped": "›"}
+SIGNS = {
+    "completed": "✓",
+    "failed": "✗",
+    "blocked": "■",
+    "unknown": "?",
+    "cancelled": "–",
+    "missed": "!",
+    "skipped": "›",
+}
 READ = {"created", "changed", "revived", "restored"}
 PLAIN = {*READ, "removed", "quarantined", "paused", "resumed", "completed_job", "void"}
 

@@ -122,7 +122,9 @@ class Jobs(Protocol):
 
     def order_run(self, job_id: str, *, run_id: str, actor: str, input: str | None) -> dict[str, Any]: ...
 
-    def set_exception(self, job_id: str, slot: datetime, kind: str | None, *, due: datetime | None, actor: str) -> int: ...
+    def set_exception(
+        self, job_id: str, slot: datetime, kind: str | None, *, due: datetime | None, actor: str
+    ) -> int: ...
 
     def signatures(self) -> dict[str, str]: ...
 
@@ -277,7 +279,7 @@ class Folder(Protocol):
 
     def write(self, slug: str, text: str, *, expect: str | None) -> None: ...
 
-    def remove(self, slug: str, *, expect: str) -> None: ...
+    def remove(self, slug: str, *, expect: str | None) -> None: ...
 
     def signature(self, slug: str) -> str: ...
 
@@ -341,7 +343,11 @@ class Ports:
 
     def kept(self, claim: Claim) -> dict[str, Receipt]:
         """Receipts of the job's targets that need nothing sent."""
-        found = {target: self.sender(target).kept(claim.run_id) for target in claim.job.deliver if not self.unreachable(target)}
+        found = {
+            target: self.sender(target).kept(claim.run_id)
+            for target in claim.job.deliver
+            if not self.unreachable(target)
+        }
         return {target: receipt for target, receipt in found.items() if receipt is not None}
 
     def noted(self, claim: Claim) -> Callable[[int, int], Awaitable[None]]:

@@ -82,7 +82,9 @@ def _check(path: str, key: str, value: object) -> None:
     if fine and key == "parallel":
         fine = 1 <= int(str(value)) <= 1000
     if not fine:
-        raise Invalid(f"{path}: {key} must be {expected}, not {value!r}", "see docs/reference/config.md", file=path, key=key)
+        raise Invalid(
+            f"{path}: {key} must be {expected}, not {value!r}", "see docs/reference/config.md", file=path, key=key
+        )
 
 
 def _duration(path: str, key: str, text: str) -> float:

@@ -7,8 +7,21 @@ import sys
 
 import pytest
 
-HEAVY = ("asyncio", "dataclasses", "inspect", "typing", "yaml", "zoneinfo", "tzdata", "logging", "difflib", "shutil", "tempfile",
-         "subprocess", "pathlib", "tomllib", "watchfiles", "horae.timing", "horae.core.model", "horae.store.sqlite")  # fmt: skip
+HEAVY = (
+    *(
+        "asyncio",
+        "dataclasses",
+        "difflib",
+        "inspect",
+        "logging",
+        "pathlib",
+        "shutil",
+        "subprocess",
+        "tempfile",
+        "tomllib",
+    ),
+    *("typing", "tzdata", "watchfiles", "yaml", "zoneinfo", "horae.timing", "horae.core.model", "horae.store.sqlite"),
+)
 PROBE = """
 import sys
 from horae.cli.main import main
@@ -19,7 +32,9 @@ sys.exit(status)
 
 
 def loaded(home: str, *words: str) -> set[str]:
-    done = subprocess.run([sys.executable, "-c", PROBE, "--home", home, *words], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, "--home", home, *words], capture_output=True, text=True, check=True
+    )
     return set(done.stdout.rsplit("loaded:", 1)[1].split())
 
 

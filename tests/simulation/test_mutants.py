@@ -11,9 +11,10 @@ import pytest
 from horae.core.states import RUN, target
 from horae.engine import flow, recover
 from horae.errors import Stale, Trouble
-from horae.store import catalogue, claiming
+from horae.store import claiming
 from horae.store.ledger import Ledger
 from horae.store.outbox import Outbox
+from horae.store.plan import Plan
 from tests.contract import test_store_claims as claims
 from tests.contract import test_store_plan as plan
 from tests.simulation.scenario import simulate
@@ -145,13 +146,13 @@ def the_next_slot_is_planned_when_the_run_settles(patch: pytest.MonkeyPatch) -> 
     def settle(self: Any, claim: Any) -> None:
         real(self, claim)
         if claim.trigger == "schedule":
-            self._jobs.plan_next(claim.job_id, after=max(self.now, claim.slot))
+            self._jobs.plan.plan_next(claim.job_id, after=max(self.now, claim.slot))
 
     patch.setattr(Ledger, "settle", settle)
 
 
 def a_slot_that_has_a_row_is_planned_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(catalogue.Catalogue, "_has_row", lambda self, job_id, slot: False)
+    patch.setattr(Plan, "_has_row", lambda self, job_id, slot: False)
 
 
 def start_is_not_written_before_the_process_is_there(patch: pytest.MonkeyPatch) -> None:

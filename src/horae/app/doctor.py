@@ -37,16 +37,18 @@ def doctor(home: Home, *, gateway: Mapping[str, Any] | None, misnamed: list[str]
 
 def stranded(home: str, problem: Problem, *, gateway: Mapping[str, Any] | None) -> Json:
     """The same for a home that cannot be worked with at all: why, and what can be looked at all the same."""
-    checks = [_bad("home", problem.message, problem.hint or "put that right first"), _gateway(gateway), *_folders(home), _disk(home)]
+    checks = [
+        _bad("home", problem.message, problem.hint or "put that right first"),
+        _gateway(gateway),
+        *_folders(home),
+        _disk(home),
+    ]
     return {"ok": False, "checks": checks}
 
 
 def check(home: Home, *, job: str | None) -> Json:
     """Preflight of one job, or of all, without running any."""
-    if job is not None:
-        checks = _job(home, find(home, job).row)
-    else:
-        checks = _jobs(home)
+    checks = _job(home, find(home, job).row) if job is not None else _jobs(home)
     waiting = [item for item in _waiting(home) if item["check"] == "quarantined"] if job is None else []
     return {"ok": all(item["ok"] for item in checks) and not waiting, "checks": [*checks, *waiting]}
 
@@ -55,7 +57,11 @@ def _gateway(gateway: Mapping[str, Any] | None) -> Json:
     if gateway is None:
         return _bad("gateway", "no gateway is running: nothing fires", "`horae up`, or `make run`")
     if not gateway.get("alive"):
-        return _bad("gateway", f"pid {gateway.get('pid')} holds the home but does not answer", "stop that process, then `horae up`")
+        return _bad(
+            "gateway",
+            f"pid {gateway.get('pid')} holds the home but does not answer",
+            "stop that process, then `horae up`",
+        )
     return _good("gateway", f"pid {gateway['pid']} answers, since {gateway['since']}")
 
 
@@ -75,7 +81,13 @@ def _folders(home: str) -> list[Json]:
     for name in ("jobs", "scripts", "state"):
         path = os.path.join(home, name)
         if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-            found.append(_bad("folders", f"{path} is missing or cannot be written", "check its owner and mode; `horae init` makes it"))
+            found.append(
+                _bad(
+                    "folders",
+                    f"{path} is missing or cannot be written",
+                    "check its owner and mode; `horae init` makes it",
+                )
+            )
         elif name == "state" and stat.S_IMODE(os.stat(path).st_mode) & 0o077:
             found.append(_bad("folders", f"{path} can be read by others", f"chmod 700 {path}"))
     return found or [_good("folders", "jobs, scripts and state are there and writable")]
@@ -84,13 +96,20 @@ def _folders(home: str) -> list[Json]:
 def _disk(home: str) -> Json:
     free = shutil.disk_usage(home).free
     text = f"{free // (1024 * 1024)} MiB free"
-    return _good("disk", text) if free >= DISK_FREE_MIN else _bad("disk", text, "free some space: results could not be stored")
+    return (
+        _good("disk", text)
+        if free >= DISK_FREE_MIN
+        else _bad("disk", text, "free some space: results could not be stored")
+    )
 
 
 def _jobs(home: Home) -> list[Json]:
     reader = home.read()
     try:
-        rows = [reader.find_job(job["id"]) for job in reader.list_jobs(all=False, state=None, limit=JOBS_CHECKED_MAX, cursor=None)["jobs"]]
+        rows = [
+            reader.find_job(job["id"])
+            for job in reader.list_jobs(all=False, state=None, limit=JOBS_CHECKED_MAX, cursor=None)["jobs"]
+        ]
         counts = reader.counts()
     finally:
         reader.close()
@@ -104,7 +123,9 @@ def _job(home: Home, row: Record) -> list[Json]:
     if row["state"] == "quarantined" or not row["definition"]:
         return [_bad("quarantined", f"{row['slug']}: {json.loads(row['problem'])['message']}", "mend its file")]
     job = from_definition(json.loads(row["definition"]))
-    found = [_bad("jobs", f"{row['slug']}: {reason}", f"`horae edit {row['slug']} --editor`") for reason in ready(home, job)]
+    found = [
+        _bad("jobs", f"{row['slug']}: {reason}", f"`horae edit {row['slug']} --editor`") for reason in ready(home, job)
+    ]
     return found or [_good("jobs", f"{row['slug']} is ready")]
 
 
@@ -119,7 +140,10 @@ def _waiting(home: Home) -> list[Json]:
         "unknown": "look at what it did; it is never run again by itself",
         "delivery": "`horae log RUN` has the result",
     }
-    return [_bad(item["kind"], f"{item['job']}: {item['what']}", item.get("hint") or remedies[item["kind"]]) for item in items]
+    return [
+        _bad(item["kind"], f"{item['job']}: {item['what']}", item.get("hint") or remedies[item["kind"]])
+        for item in items
+    ]
 
 
 def _good(name: str, what: str) -> Json:

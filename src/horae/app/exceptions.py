@@ -20,7 +20,9 @@ def skip_slot(home: Home, *, job: str, slot: str = "next") -> Json:
     """One slot will not run. It stays on record as skipped."""
     found = _live(home, job)
     at = slot_of(home, found.row, slot)
-    entry = home.store.transact(lambda tx: tx.jobs.set_exception(found.row["id"], at, "skip", due=None, actor=home.actor))
+    entry = home.store.transact(
+        lambda tx: tx.jobs.set_exception(found.row["id"], at, "skip", due=None, actor=home.actor)
+    )
     return _answer(home, found, at, None, entry, "will skip")
 
 
@@ -31,7 +33,9 @@ def move_slot(home: Home, *, job: str, slot: str, to: str) -> Json:
     due = moment(to, found.row["timezone"], home.clock.now())
     if due <= home.clock.now():
         raise Invalid(f"{to!r} is in the past", "give an instant that is still to come, for example `in 2h`")
-    entry = home.store.transact(lambda tx: tx.jobs.set_exception(found.row["id"], at, "move", due=due, actor=home.actor))
+    entry = home.store.transact(
+        lambda tx: tx.jobs.set_exception(found.row["id"], at, "move", due=due, actor=home.actor)
+    )
     return _answer(home, found, at, due, entry, "will move")
 
 
@@ -39,7 +43,9 @@ def moment(text: str, timezone: str, now: datetime) -> datetime:
     """One instant as people write it: ISO, `in 2h`, `tomorrow at 9am`. Naive times are in the job's zone."""
     schedule = parse_schedule(text, timezone, anchor=now)
     if schedule.kind != "once":
-        raise Invalid(f"{text!r} is not one instant but a schedule", "for example 2026-12-24T18:00, `in 2h` or `tomorrow at 9am`")
+        raise Invalid(
+            f"{text!r} is not one instant but a schedule", "for example 2026-12-24T18:00, `in 2h` or `tomorrow at 9am`"
+        )
     return schedule.set.dates[0]
 
 
@@ -57,7 +63,9 @@ def slot_of(home: Home, row: Record, text: str) -> datetime:
         if KEY.fullmatch(text):
             item = reader.occurrence_by_key(text)
             if item is None or item["job_id"] != row["id"]:
-                raise NotFound(f"{row['slug']} has no planned occurrence with the key {text}", "`horae next` lists slots and keys")
+                raise NotFound(
+                    f"{row['slug']} has no planned occurrence with the key {text}", "`horae next` lists slots and keys"
+                )
             return instant(item["slot_at"])
         at = moment(text, row["timezone"], now)
         known = [instant(item["slot_at"]) for item in reader.planned(row["id"], 1000) if item["trigger"] == "schedule"]
@@ -79,7 +87,9 @@ def _live(home: Home, job: str) -> Found:
             f"`horae edit {found.row['slug']} --schedule …` gives it a new schedule and revives it",
         )
     if found.job is None:
-        raise Refused(f"{found.row['slug']} has never been valid", "mend its file first; `horae doctor` says what is wrong")
+        raise Refused(
+            f"{found.row['slug']} has never been valid", "mend its file first; `horae doctor` says what is wrong"
+        )
     return found
 
 
@@ -88,4 +98,10 @@ def _answer(home: Home, found: Found, at: datetime, due: datetime | None, entry:
     zone = found.row["timezone"]
     shown = slot_json(at, zone, None, None, due)
     did = f"{found.row['slug']} {verb} {shown['slot']}" + (f" to {shown['due']}" if due else "")
-    return {**summary(home, found.row["id"]), "slot": shown["slot"], "did": did, "undo": f"horae undo {entry}", "entry": entry}
+    return {
+        **summary(home, found.row["id"]),
+        "slot": shown["slot"],
+        "did": did,
+        "undo": f"horae undo {entry}",
+        "entry": entry,
+    }

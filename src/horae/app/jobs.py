@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -116,7 +117,9 @@ def replace_text(home: Home, *, slug: str, before: str, after: str) -> Json:
     if row and row["completed_at"] is not None:
         still = home.store.transact(lambda tx: tx.jobs.get(job.id))
         revived = still is not None and still["completed_at"] is None
-        note = "revived: its schedule starts afresh" if revived else "it stays completed; only a new schedule revives it"
+        note = (
+            "revived: its schedule starts afresh" if revived else "it stays completed; only a new schedule revives it"
+        )
         answer["warnings"].append(note)
     return answer
 
@@ -140,7 +143,9 @@ def resume_jobs(home: Home, *, job: str | None) -> Json:
     if job is not None and rows[0]["state"] == "completed":
         raise _completed(rows[0], "resumed")
     if job is not None and not rows[0]["enabled"] and rows[0]["paused_at"] is None:
-        raise Refused(f"{rows[0]['slug']} is off because its file says `enabled: false`", f"horae edit {rows[0]['slug']} --enable")
+        raise Refused(
+            f"{rows[0]['slug']} is off because its file says `enabled: false`", f"horae edit {rows[0]['slug']} --enable"
+        )
     done: list[Json] = []
     for row in rows:
         entry = home.store.transact(lambda tx, i=row["id"]: tx.jobs.resume(i, actor=home.actor))
@@ -153,15 +158,19 @@ def remove_job(home: Home, *, job: str) -> Json:
     """Delete a job's file. Its history stays; `undo` brings the file back as it was."""
     row = find(home, job).row
     slug = row["slug"]
-    try:
-        text = home.folder.read(slug)
+    text: str | None = None
+    with suppress(NotFound):
+        try:
+            text = home.folder.read(slug)
+        except Invalid:
+            text = None  # no text that could be kept: it goes without a way back
         home.folder.remove(slug, expect=text)
-    except NotFound:
-        text = None
     undo: Json | None = None
     if text is not None:
         undo = {"verb": "text", "slug": slug, "before": text, "after": None, "slots": _decided(home, row["id"])}
-    entry = home.store.transact(lambda tx: tx.jobs.remove(row["id"], actor=home.actor, reason="removed by a person", undo=undo))
+    entry = home.store.transact(
+        lambda tx: tx.jobs.remove(row["id"], actor=home.actor, reason="removed by a person", undo=undo)
+    )
     home.wake()
     return {
         "job": {"id": row["id"], "slug": slug, "name": row["name"]},
@@ -237,7 +246,9 @@ def _unwritten(error: Invalid) -> Invalid:
     """What is wrong with a file that will never be there, told of the key alone: nobody could look it up."""
     details = dict(error.details)
     file, line = details.pop("file", None), details.pop("line", None)
-    return Invalid(error.message.removeprefix(f"{file}: ").removeprefix(f"{file}, line {line}: "), error.hint, **details)
+    return Invalid(
+        error.message.removeprefix(f"{file}: ").removeprefix(f"{file}, line {line}: "), error.hint, **details
+    )
 
 
 def _rows(home: Home, state: str) -> list[Json]:

@@ -56,7 +56,7 @@ class Candidate:
     problem: dict[str, Any] | None
 
 
-def reload(home: Home, slugs: Iterable[str] | None = None, progress: Progress = lambda done, total: None) -> Report:
+def reload(home: Home, slugs: Iterable[str] | None = None, progress: Progress = lambda _done, _total: None) -> Report:
     """Look at all files, or at some, and take in what changed since they were last read.
 
     `progress(done, total)` is told after each batch of files.
@@ -68,7 +68,9 @@ def reload(home: Home, slugs: Iterable[str] | None = None, progress: Progress = 
     _forget(home, survey.gone, survey.known, report)
     for start in range(0, len(survey.changed), BATCH):
         batch = [_candidate(home, slug, signature) for slug, signature in survey.changed[start : start + BATCH]]
-        home.store.transact(lambda tx, batch=batch: [_take_in(home, tx, candidate, report) for candidate in batch if candidate])
+        home.store.transact(
+            lambda tx, batch=batch: [_take_in(home, tx, candidate, report) for candidate in batch if candidate]
+        )
         progress(min(start + BATCH, len(survey.changed)), len(survey.changed))
     if survey.changed or survey.gone:
         home.wake()

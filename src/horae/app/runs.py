@@ -30,7 +30,9 @@ def run_job(home: Home, *, job: str, input: str | None = None) -> Json:
     finally:
         reader.close()
     if live:
-        raise Refused(f"{slug} is running already (run {live[0]['id']})", f"`horae log {live[0]['id']} --follow` shows it")
+        raise Refused(
+            f"{slug} is running already (run {live[0]['id']})", f"`horae log {live[0]['id']} --follow` shows it"
+        )
     run_id = home.entropy(RUN_ID_CHARS // 2).hex()
     made = home.store.transact(lambda tx: tx.jobs.order_run(row["id"], run_id=run_id, actor=home.actor, input=input))
     home.wake()

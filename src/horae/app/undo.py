@@ -61,7 +61,9 @@ def _apply(home: Home, row: Record, how: Json) -> tuple[str, list[int]]:
         case "exception":
             due = instant(how["due_at"]) if "due_at" in how else None
             slot = instant(how["slot_at"])
-            back = home.store.transact(lambda tx: tx.jobs.set_exception(job_id, slot, how["kind"], due=due, actor=actor))
+            back = home.store.transact(
+                lambda tx: tx.jobs.set_exception(job_id, slot, how["kind"], due=due, actor=actor)
+            )
             return f"put the slot of {slug} back as it was", [back]
         case "text":
             return _text(home, how)

@@ -32,10 +32,16 @@ def slots_of(row: Record) -> RecurrenceSet:
     return parse_schedule(row["schedule"], row["timezone"], anchor=instant(row["anchor_at"])).set
 
 
-def slot_json(slot: datetime, zone: str, key: str | None, note: str | None, due: datetime | None = None) -> dict[str, Any]:
+def slot_json(
+    slot: datetime, zone: str, key: str | None, note: str | None, due: datetime | None = None
+) -> dict[str, Any]:
     """One slot in the shape of docs/reference/cli.md."""
     at = slot.astimezone(timezone(timedelta(seconds=offset_s(slot, zone))))
-    moved = None if due is None else due.astimezone(timezone(timedelta(seconds=offset_s(due, zone)))).isoformat(timespec="seconds")
+    moved = (
+        None
+        if due is None
+        else due.astimezone(timezone(timedelta(seconds=offset_s(due, zone)))).isoformat(timespec="seconds")
+    )
     return {
         "slot": at.isoformat(timespec="seconds"),
         "slot_utc": slot.astimezone(UTC).isoformat(timespec="seconds").removesuffix("+00:00") + "Z",

@@ -9,8 +9,8 @@ from typing import Any
 from horae.app.exceptions import moment, slot_of
 from horae.app.jobs import find, ready
 from horae.app.upcoming import instant, microseconds, slot_json, slots_of, upcoming, upcoming_of
-from horae.core.identity import slot_key
 from horae.core.definition import described
+from horae.core.identity import slot_key
 from horae.errors import Invalid, NotFound
 from horae.ports import Home
 from horae.timing.schedule import parse_schedule
@@ -51,7 +51,11 @@ def next_slots(
     finally:
         reader.close()
     head = {"schedule": row["schedule"], "meaning": row["meaning"], "timezone": row["timezone"], "tzdata": version()}
-    return {"job": {"id": row["id"], "slug": row["slug"], "name": row["name"], "state": row["state"]}, **head, "slots": slots}
+    return {
+        "job": {"id": row["id"], "slug": row["slug"], "name": row["name"], "state": row["state"]},
+        **head,
+        "slots": slots,
+    }
 
 
 def _start(text: str | None, zone: str, now: datetime) -> datetime:
@@ -160,13 +164,19 @@ def _unplanned(row: Any, at: datetime, now: datetime, text: str) -> Json:
         raise NotFound(f"{row['slug']} has no slot at {text}", "`horae next` and `horae why JOB` list its slots")
     shown = slot_json(at, row["timezone"], slot_key(row["id"], at), None)
     if at <= now:
-        raise NotFound(f"{row['slug']} has no record of a slot at {text}", f"it exists since {instant(row['created_at']):%F %T}Z")
+        raise NotFound(
+            f"{row['slug']} has no record of a slot at {text}", f"it exists since {instant(row['created_at']):%F %T}Z"
+        )
     decision = {
         "entry": None,
         "at": None,
         "actor": "schedule",
         "what": "ahead",
-        "detail": {"by": row["schedule"], "zone": row["timezone"], "note": "it gets a row when the slot before it is used up"},
+        "detail": {
+            "by": row["schedule"],
+            "zone": row["timezone"],
+            "note": "it gets a row when the slot before it is used up",
+        },
     }
     return {**shown, "trigger": "schedule", "state": "planned", "outcome": None, "reason": None, "exception": None,
             "missed": 0, "span": None, "decisions": [decision]}  # fmt: skip

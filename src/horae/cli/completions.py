@@ -39,7 +39,12 @@ def described() -> dict[str, tuple[str, dict[str, str]]]:
     found: dict[str, tuple[str, dict[str, str]]] = {}
     for name, (module, what) in main.COMMANDS.items():
         parser = main.parser_for(name, import_module(f"horae.cli.{module}"))
-        options = {text: action.help or "" for action in parser._actions for text in action.option_strings if text.startswith("--")}
+        options = {
+            text: action.help or ""
+            for action in parser._actions  # noqa: SLF001  argparse has no public list of what it takes
+            for text in action.option_strings
+            if text.startswith("--")
+        }
         found[name] = (what, options)
     return found
 
@@ -108,7 +113,9 @@ def fish(commands: dict[str, tuple[str, dict[str, str]]]) -> str:
     for name, (what, options) in commands.items():
         lines.append(f"complete -c horae -n __fish_use_subcommand -a {name} -d '{_plain(what)}'")
         for text, text_help in options.items():
-            lines.append(f"complete -c horae -n '__fish_seen_subcommand_from {name}' -l {text[2:]} -d '{_plain(text_help)}'")
+            lines.append(
+                f"complete -c horae -n '__fish_seen_subcommand_from {name}' -l {text[2:]} -d '{_plain(text_help)}'"
+            )
     lines.append(f"complete -c horae -n '__fish_seen_subcommand_from {' '.join(JOB_COMMANDS)}' -a '(__horae_jobs)'")
     return "\n".join(lines)
 

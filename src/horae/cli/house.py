@@ -17,7 +17,9 @@ from horae.wiring import load, open_house, up
 
 def options_init(parser: ArgumentParser) -> None:
     """What `init` takes."""
-    parser.add_argument("--example", action="store_true", help="with two jobs that need nothing: a watchdog and a heartbeat")
+    parser.add_argument(
+        "--example", action="store_true", help="with two jobs that need nothing: a watchdog and a heartbeat"
+    )
 
 
 def do_init(args: Namespace, output: Output) -> int:
@@ -30,7 +32,9 @@ def do_init(args: Namespace, output: Output) -> int:
     answer: dict[str, Any] = {
         "home": house.path,
         "made": made,
-        "did": f"made a home at {house.path}" if "." in made else f"{house.path}: {len(made)} things were missing and are there now",
+        "did": f"made a home at {house.path}"
+        if "." in made
+        else f"{house.path}: {len(made)} things were missing and are there now",
     }
 
     def render() -> None:
@@ -45,7 +49,9 @@ def do_init(args: Namespace, output: Output) -> int:
 
 def options_up(parser: ArgumentParser) -> None:
     """What `up` takes."""
-    parser.add_argument("--no-web", action="store_true", help="without the dashboard (there is none yet in this version)")
+    parser.add_argument(
+        "--no-web", action="store_true", help="without the dashboard (there is none yet in this version)"
+    )
 
 
 def do_up(args: Namespace, output: Output) -> int:
@@ -66,10 +72,12 @@ def do_status(args: Namespace, output: Output) -> int:
     house.exists()
     found = house.gateway()
     if found is None:
-        raise Unavailable(f"no gateway is running for {house.path}: nothing fires", "start one with `horae up`", home=house.path)
+        raise Unavailable(
+            f"no gateway is running for {house.path}: nothing fires", "start one with `horae up`", home=house.path
+        )
     if not found["alive"]:
         raise Unavailable(
-            f"the gateway (pid {found.get('pid')}, since {found.get('since')}) holds {house.path} but does not answer: it is stuck",
+            f"the gateway (pid {found.get('pid')}, since {found.get('since')}) is stuck: it holds {house.path} and does not answer",
             "stop that process, then start `horae up` again",
             gateway=dict(found),
         )
@@ -80,9 +88,14 @@ def do_status(args: Namespace, output: Output) -> int:
 
     def render() -> None:
         late = answer["lateness_ms"]
-        lateness = f"p50 {late['p50']} ms, p99 {late['p99']} ms, max {late['max']} ms (last {late['count']})" if late["count"] else "no run yet"
+        lateness = (
+            f"p50 {late['p50']} ms, p99 {late['p99']} ms, max {late['max']} ms (last {late['count']})"
+            if late["count"]
+            else "no run yet"
+        )
+        alive = f"alive, pid {found['pid']}, since {found['since']}, version {found['version']}"
         output.pairs([
-            ("gateway", output.paint(f"alive, pid {found['pid']}, since {found['since']}, version {found['version']}", "green")),
+            ("gateway", output.paint(alive, "green")),
             ("next due", answer["next_due"] or "nothing is planned"),
             ("lateness", lateness),
             ("running", ", ".join(f"{item['job']} ({item['run']})" for item in answer["live_runs"]) or "nothing"),
@@ -119,7 +132,7 @@ def options_version(parser: ArgumentParser) -> None:
     """`version` takes nothing of its own."""
 
 
-def do_version(args: Namespace, output: Output) -> int:
+def do_version(_args: Namespace, output: Output) -> int:
     """Print the version."""
     answer = {
         "version": __version__,
@@ -127,5 +140,7 @@ def do_version(args: Namespace, output: Output) -> int:
         "tzdata": load("timing.zones", "version")(),
         "system": os.uname().sysname,
     }
-    output.emit(answer, lambda: output.text(f"horae {__version__} (Python {answer['python']}, tzdata {answer['tzdata']})"))
+    output.emit(
+        answer, lambda: output.text(f"horae {__version__} (Python {answer['python']}, tzdata {answer['tzdata']})")
+    )
     return 0

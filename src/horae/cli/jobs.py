@@ -166,7 +166,7 @@ def do_show(args: Namespace, output: Output) -> int:
             ("file", answer["file"]),
             ("state", output.state(state["state"]) + (f" ({because})" if because else "")),
             ("schedule", f"{job.get('schedule', '')}"),
-            ("meaning", f"{answer['meaning']} ({job.get('timezone', '')})" if answer["meaning"] else None),
+            ("meaning", f"{answer['meaning']} ({state['timezone']})" if answer["meaning"] else None),
             ("starts", shlex.join(resolved["argv"])),
             ("limits", ", ".join(f"{key} {value}" for key, value in limits.items() if value is not None)),
             ("delivers to", ", ".join(resolved["targets"])),

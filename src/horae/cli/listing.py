@@ -42,9 +42,16 @@ def render(answer: dict[str, Any], output: Output) -> None:
         output.text("no jobs. `horae add` makes one; `horae list --all` shows completed ones too.")
         return
     rows = [
-        (job["slug"], job["state"], job["next_slot"] or "-", job["meaning"] or job["schedule"] or "-", job["last_outcome"] or "-",
-         job["last_run_state"] or "-") for job in jobs
-    ]  # fmt: skip
+        [
+            job["slug"],
+            job["state"],
+            job["next_slot"] or "-",
+            job["meaning"] or job["schedule"] or "-",
+            job["last_outcome"] or "-",
+            job["last_run_state"] or "-",
+        ]
+        for job in jobs
+    ]
     output.table(("JOB", "STATE", "NEXT", "RUNS", "LAST", "RUN"), rows, soft=(0, 3), states=(1, 4, 5))
     for job in jobs:
         if job["problem"]:

@@ -63,7 +63,7 @@ class Helped(Exception):
 class Parser(argparse.ArgumentParser):
     """A parser that raises instead of leaving, so that `--json` gets its error as JSON."""
 
-    def print_help(self, file: object = None) -> NoReturn:  # noqa: ARG002
+    def print_help(self, file: object = None) -> NoReturn:
         raise Helped(self.format_help().rstrip("\n"))
 
     def error(self, message: str) -> NoReturn:
@@ -115,7 +115,7 @@ def _machine(error: Exception) -> Problem | None:
 def _refuse_bytes(words: Sequence[str]) -> None:
     for word in words:
         if not word.isascii() and any("\ud800" <= char <= "\udfff" for char in word):
-            raise Usage(f"{ascii(word)} is not text in UTF-8", "check the terminal's encoding, or how the word was made")
+            raise Usage(f"{word!a} is not text in UTF-8", "check the terminal's encoding, or how the word was made")
 
 
 def dispatch(words: list[str], output: Output) -> int:

@@ -164,7 +164,9 @@ def render_log(answer: dict[str, Any], output: Output) -> None:
     if run["reason"]:
         output.text(f"reason: {run['reason']}")
     for item in run["deliveries"]:
-        output.text(f"delivery: {item['target']} {output.state(item['state'])} {item['reason'] or item['evidence'] or ''}")
+        output.text(
+            f"delivery: {item['target']} {output.state(item['state'])} {item['reason'] or item['evidence'] or ''}"
+        )
     if answer["message"] is None:
         output.text("it has not ended; `horae log RUN --follow` shows its output as it comes")
     for title in ("stdout", "stderr"):
@@ -177,7 +179,9 @@ def render_log(answer: dict[str, Any], output: Output) -> None:
 def options_why(parser: ArgumentParser) -> None:
     """What `why` takes."""
     parser.add_argument("job", metavar="JOB", help="id, unique prefix of one, slug, or name")
-    parser.add_argument("slot", metavar="SLOT", nargs="?", help="an instant, an occurrence key, or `next` (default: the latest ones)")
+    parser.add_argument(
+        "slot", metavar="SLOT", nargs="?", help="an instant, an occurrence key, or `next` (default: the latest ones)"
+    )
     parser.add_argument("--limit", type=int, default=5, metavar="N", help="how many of the latest (default 5)")
 
 
@@ -206,11 +210,15 @@ def told(decision: dict[str, Any]) -> str:
     detail = {key: value for key, value in decision["detail"].items() if key != "undo" and value not in (None, "", 0)}
     match decision["what"]:
         case "planned" | "ahead":
-            return f"{'planned' if decision['what'] == 'planned' else detail.get('note')} by {detail.get('by')} in {detail.get('zone')}"
+            how = "planned" if decision["what"] == "planned" else detail.get("note")
+            return f"{how} by {detail.get('by')} in {detail.get('zone')}"
         case "claimed":
             missed = f", it stands for {detail['missed']} missed before it" if detail.get("missed") else ""
             late = detail.get("late_s", 0)
             return f"claimed, {short_duration(late)} after it was due" + missed
         case _:
-            more = ", ".join(f"{key.removesuffix('_s')} {short_duration(value) if key.endswith('_s') else value}" for key, value in detail.items())
+            more = ", ".join(
+                f"{key.removesuffix('_s')} {short_duration(value) if key.endswith('_s') else value}"
+                for key, value in detail.items()
+            )
             return decision["what"].replace("_", " ") + (f": {more}" if more else "")

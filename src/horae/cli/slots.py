@@ -25,7 +25,13 @@ def do_next(args: Namespace, output: Output) -> int:
     if args.job is not None and args.schedule is not None:
         raise Usage("give a job or --schedule, not both", None)
     answer = open_house(args.home).view(
-        "app.views", "next_slots", job=args.job, schedule=args.schedule, timezone=args.timezone, start=args.start, count=args.count
+        "app.views",
+        "next_slots",
+        job=args.job,
+        schedule=args.schedule,
+        timezone=args.timezone,
+        start=args.start,
+        count=args.count,
     )
 
     def render() -> None:
@@ -49,7 +55,9 @@ def do_next(args: Namespace, output: Output) -> int:
 def options_skip(parser: ArgumentParser) -> None:
     """What `skip` takes."""
     parser.add_argument("job", metavar="JOB", help="id, unique prefix of one, slug, or name")
-    parser.add_argument("slot", metavar="SLOT", nargs="?", default="next", help="an instant, an occurrence key, or `next` (the default)")
+    parser.add_argument(
+        "slot", metavar="SLOT", nargs="?", default="next", help="an instant, an occurrence key, or `next` (the default)"
+    )
 
 
 def do_skip(args: Namespace, output: Output) -> int:
@@ -62,7 +70,9 @@ def options_move(parser: ArgumentParser) -> None:
     """What `move` takes."""
     parser.add_argument("job", metavar="JOB", help="id, unique prefix of one, slug, or name")
     parser.add_argument("slot", metavar="SLOT", help="an instant, an occurrence key, or `next`")
-    parser.add_argument("--to", required=True, metavar="WHEN", help='for example "2026-12-24T18:00", "in 2h", "tomorrow at 9am"')
+    parser.add_argument(
+        "--to", required=True, metavar="WHEN", help='for example "2026-12-24T18:00", "in 2h", "tomorrow at 9am"'
+    )
 
 
 def do_move(args: Namespace, output: Output) -> int:
@@ -73,7 +83,13 @@ def do_move(args: Namespace, output: Output) -> int:
 
 def options_undo(parser: ArgumentParser) -> None:
     """What `undo` takes."""
-    parser.add_argument("entry", metavar="ENTRY", type=int, nargs="?", help="a number that a change printed (default: the newest change)")
+    parser.add_argument(
+        "entry",
+        metavar="ENTRY",
+        type=int,
+        nargs="?",
+        help="a number that a change printed (default: the newest change)",
+    )
 
 
 def do_undo(args: Namespace, output: Output) -> int:

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+
 from horae.errors import Conflict, Trouble
 
 TYPE_CHECKING = False
@@ -32,7 +33,9 @@ def holder(home: str) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise Trouble(f"{path} cannot be read: {error.strerror}", "check the owner and mode of the home", file=path) from error
+        raise Trouble(
+            f"{path} cannot be read: {error.strerror}", "check the owner and mode of the home", file=path
+        ) from error
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -68,18 +68,29 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ve
         except (ValueError, KeyError, TypeError) as error:
             raise Invalid(f"the request is not what this socket takes ({error})", None) from error
         if verb not in verbs:
-            raise NotFound(f"the gateway knows no verb {verb!r}", "the gateway and the command line may be of different versions")
+            raise NotFound(
+                f"the gateway knows no verb {verb!r}", "the gateway and the command line may be of different versions"
+            )
         return {"result": await asyncio.to_thread(verbs[verb], **args)}
     except Problem as problem:
         return {"error": problem.as_json()}
     except Exception as error:  # the boundary: a fault of one use case must not end the gateway
         log.exception("verb %s failed", verb)
         message = f"{verb}: internal error ({type(error).__name__}: {error})"
-        return {"error": {"code": "problem", "message": message, "hint": "this is a fault of Horae; the log has the details", "details": {}}}
+        return {
+            "error": {
+                "code": "problem",
+                "message": message,
+                "hint": "this is a fault of Horae; the log has the details",
+                "details": {},
+            }
+        }
 
 
 def _allowed(connection: socket.socket) -> bool:
     if sys.platform != "linux":
         return True  # the socket's mode is what there is
-    _pid, uid, _gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    _pid, uid, _gid = struct.unpack(
+        "3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    )
     return uid in (os.geteuid(), 0)

@@ -8,7 +8,7 @@ downtime of a minute job is one row and not forty thousand. Counting stops at `M
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -41,7 +41,7 @@ class Backlog:
         return sum(span.count for span in self.passed)
 
 
-def backlog(slots: RecurrenceSet, planned: datetime, now: datetime, spoken_for: Set[datetime]) -> Backlog:
+def backlog(slots: RecurrenceSet, planned: datetime, now: datetime, spoken_for: AbstractSet[datetime]) -> Backlog:
     """Look from a due planned slot to now. `spoken_for` are later slots that have rows of their own already."""
     following = slots.next_after(planned)
     if following is None or following > now:

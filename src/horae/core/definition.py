@@ -47,7 +47,11 @@ def described(job: Job | None) -> dict[str, Any]:
     if job is None:
         return dict.fromkeys(DEFAULTS)
     limits = {name: getattr(job.limits, name) for name in _LIMIT_FIELDS}
-    return {key: getattr(job, key) for key in DEFAULTS} | {key: [*getattr(job, key)] for key in _LISTS} | {"limits": limits}
+    return (
+        {key: getattr(job, key) for key in DEFAULTS}
+        | {key: [*getattr(job, key)] for key in _LISTS}
+        | {"limits": limits}
+    )
 
 
 def from_definition(values: Mapping[str, Any]) -> Job:

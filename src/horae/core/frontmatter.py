@@ -209,7 +209,8 @@ class _Tree:
                 says = f"`{key}` stands here a second time; the first is on line {first}"
                 self.refuse(event, key, says, "each key once", "Remove one of the two lines.")
             child = self.node(next(self.events), key, depth + 1)
-            assert event.start_mark is not None and event.end_mark is not None, "the parser marks every key"
+            assert event.start_mark is not None, "the parser marks where a key begins"
+            assert event.end_mark is not None, "and where it ends"
             child.key_start = event.start_mark.index
             child.key_end = event.end_mark.index
             child.key_line = event.start_mark.line + 2

@@ -1,4 +1,6 @@
-"""From how a process ended to what is recorded and what is told. The rules for work without an agent:
+"""From how a process ended to what is recorded and what is told.
+
+The rules for work without an agent:
 
 - exit 0: the trimmed standard output is the message; nothing printed is a silent success.
 - not 0, a signal, a limit, or not startable: an alert with the reason and the evidence, never silent.

@@ -29,7 +29,7 @@ Spawn = Callable[[Claim, Coroutine[None, None, None], str], None]
 async def step(p: Ports, spawn: Spawn, room: int) -> datetime | None:
     """Claim everything that is due, set each claim going, and say when to look again."""
     claims, next_due = await p.store.commit(lambda tx: (tx.runs.claim_due(p.owner, room), tx.runs.next_due()))
-    for claim in claims:                                                                  # plan, claim
+    for claim in claims:  # plan, claim
         spawn(claim, fire(claim, p), RUN)
     return next_due
 
@@ -67,8 +67,8 @@ async def conclude(claim: Claim, ending: Ending, p: Ports) -> None:
 
 async def finish_off(claim: Claim, p: Ports) -> None:
     """What follows a finished run, also one that an earlier gateway finished."""
-    await deliver(claim, p)                                                               # deliver
-    await p.store.commit(lambda tx: tx.runs.settle(claim))                                # settle
+    await deliver(claim, p)  # deliver
+    await p.store.commit(lambda tx: tx.runs.settle(claim))  # settle
 
 
 async def deliver(claim: Claim, p: Ports) -> None:

@@ -20,6 +20,7 @@ from horae.core.model import Claim
 from horae.engine.flow import step
 from horae.engine.recover import ABANDONED, ORPHAN, abandon, recover
 from horae.engine.slots import Slots
+from horae.errors import Problem
 from horae.limits import CLAIM_BATCH_MAX, KILL_GRACE_S, WAIT_MAX_S
 from horae.ports import Ports
 
@@ -110,7 +111,9 @@ class Gateway:
         claim = self._tasks.pop(task)
         self._woken.set()
         error = None if task.cancelled() else task.exception()
-        if error is not None:
+        if isinstance(error, Problem):
+            log.warning("run %s: its end could not be recorded and is left to the next start: %s", claim.run_id, error)
+        elif error is not None:
             log.error("run %s: a fault of Horae ended its flow", claim.run_id, exc_info=error)
             if task.get_name() != ABANDONED:  # once: a fault in this as well is left to the next start
                 self._spawn(claim, abandon(claim, f"a fault of Horae ended its flow: {error!r}", self.ports), ABANDONED)

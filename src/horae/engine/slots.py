@@ -43,7 +43,9 @@ class Slots:
             self._free -= 1
         self.held += 1
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
         self.held -= 1
         self._give_back()
 

@@ -75,7 +75,9 @@ class ProcessRunner:
             why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             return Result(None, None, "", "", 0, 0, refused=why)
         loop = asyncio.get_running_loop()
-        live = Live(process, Capture(order.output_bytes), Capture(order.output_bytes), loop.create_future(), order.grace_s)
+        live = Live(
+            process, Capture(order.output_bytes), Capture(order.output_bytes), loop.create_future(), order.grace_s
+        )
         self._live[order.run_id] = live
         limit = f"wall limit of {duration_words(round(order.wall_s))} reached"
         live.timers.append(loop.call_later(order.wall_s, self._end, live, limit))

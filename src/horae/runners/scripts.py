@@ -16,7 +16,14 @@ from collections.abc import Sequence
 from horae.core.model import Job
 from horae.core.preflight import Facts
 
-BY_ENDING = {".sh": ("/bin/sh",), ".bash": ("bash",), ".py": (sys.executable,), ".js": ("node",), ".rb": ("ruby",), ".pl": ("perl",)}
+BY_ENDING = {
+    ".sh": ("/bin/sh",),
+    ".bash": ("bash",),
+    ".py": (sys.executable,),
+    ".js": ("node",),
+    ".rb": ("ruby",),
+    ".pl": ("perl",),
+}
 SHEBANG_BYTES_MAX = 512
 
 

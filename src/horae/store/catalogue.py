@@ -1,51 +1,27 @@
-"""Jobs: what is known of each definition, its next planned slot, and what people decided about single slots.
+"""Jobs: what is known of each definition, and what people decided about jobs and single slots.
 
-The plan of a job is a row: `cursor_at` names the slot of its one ordinary planned occurrence. Rules:
-- the next slot is planned in the transaction that uses the current one up (claims, settles, skips or moves it);
-- a slot that has a row already (skipped or moved in advance) is passed over, never planned twice;
-- a skip is an *exception* on a planned row, not an outcome: it becomes one when the slot comes due, so it can be undone
-  until then;
-- a change of cadence deletes planned slots that are not due yet, voids those that are, and keeps exceptions of slots
-  that the new schedule has too; a change of anything else touches no slot.
+Whatever changes when a job runs changes its plan (`plan.py`) in the same transaction. A skip is an *exception* on a planned
+row, not an outcome: it becomes one when the slot comes due, so it can be undone until then.
 """
 
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from datetime import datetime, timedelta
 from itertools import islice
 from sqlite3 import Connection, Row
 from typing import Any
 
-from horae.core.catchup import backlog
 from horae.core.definition import cadence_digest, definition, digest
 from horae.core.identity import manual_key, provisional_id, slot_key
 from horae.core.model import Job
 from horae.errors import Refused
-from horae.limits import ONE_SHOT_GRACE_S
 from horae.store.journal import Journal
-from horae.store.rows import from_us, local, to_us
-from horae.timing.recurrence import RecurrenceSet
-from horae.timing.schedule import parse_schedule
+from horae.store.plan import Plan
+from horae.store.rows import local, to_us
 from horae.timing.zones import offset_s
 
 SHOWN, SHOWN_WITHIN = 3, timedelta(days=366 * 10)  # slots that the journal keeps of a new schedule
-SLOTS_CACHED = 50_000  # parsed schedules kept: the same text in the same zone is parsed once
-
-
-@lru_cache(maxsize=SLOTS_CACHED)
-def parsed(schedule: str, timezone: str, anchor_us: int) -> RecurrenceSet:
-    """The recurrence set of a schedule that was valid when it was stored."""
-    return parse_schedule(schedule, timezone, anchor=from_us(anchor_us)).set
-
-
-def paused_words(paused_at: int | None, by: str | None, reason: str | None, enabled: int) -> str | None:
-    """Why a job does not run its slots, or None when it does."""
-    if paused_at is not None:
-        since = from_us(paused_at).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-        return f"paused by {by} since {since}" + (f": {reason}" if reason else "")
-    return None if enabled else "its file says enabled: false"
 
 
 class Catalogue:
@@ -56,6 +32,7 @@ class Catalogue:
         self.now = now
         self._us = to_us(now)
         self._journal = journal
+        self.plan = Plan(db, now, journal)
 
     # ── definitions ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -83,10 +60,15 @@ class Catalogue:
         if row is None:
             self._write(job, signature, meaning, None)
             self._journal.append("created", actor=actor, job_id=job.id, name=job.name, **self._reading(job, meaning))
-            self._replan(job)
+            self.plan.replan(job)
             return "created"
         same_cadence = row["cadence"] == cadence_digest(job)
-        if row["digest"] == digest(job) and row["problem"] is None and row["removed_at"] is None and row["slug"] == job.slug:
+        if (
+            row["digest"] == digest(job)
+            and row["problem"] is None
+            and row["removed_at"] is None
+            and row["slug"] == job.slug
+        ):
             self._db.execute("UPDATE job SET signature = ? WHERE id = ?", (signature, job.id))
             return "unchanged"
         self._write(job, signature, meaning, row)
@@ -98,16 +80,18 @@ class Catalogue:
             what, actor=actor, job_id=job.id, cadence_changed=not same_cadence, **self._reading(job, meaning)
         )
         if not same_cadence or row["removed_at"] is not None:
-            self._replan(job)
+            self.plan.replan(job)
         elif row["cursor_at"] is None and row["ending"] is None and row["completed_at"] is None:
-            self.plan_next(job.id, after=self.now)  # it was set aside, or held back by a `repeat` that is not used up
+            self.plan.plan_next(
+                job.id, after=self.now
+            )  # it was set aside, or held back by a `repeat` that is not used up
         return what
 
     def _reading(self, job: Job, meaning: str) -> dict[str, Any]:
         """How the schedule was understood: its meaning and its next three slots. Nobody should have to ask."""
         row = self.get(job.id)
         assert row is not None, "it has just been written"
-        slots = self.slots(job.schedule, job.timezone, row["anchor_at"])
+        slots = self.plan.slots(job.schedule, job.timezone, row["anchor_at"])
         ahead = islice(slots.between(self.now, self.now + SHOWN_WITHIN), SHOWN)
         shown = [local(to_us(slot), offset_s(slot, job.timezone)) for slot in ahead]
         return {"schedule": job.schedule, "meaning": meaning, "next": shown}
@@ -133,7 +117,13 @@ class Catalogue:
             "changed_at": self._us,
         }
         if fresh:  # a new cadence starts afresh: its anchor, its counter, its completion
-            values |= {"anchor_at": self._us, "counted": 0, "ending": None, "completed_at": None, "completed_reason": None}
+            values |= {
+                "anchor_at": self._us,
+                "counted": 0,
+                "ending": None,
+                "completed_at": None,
+                "completed_reason": None,
+            }
         if row is None:
             values["created_at"] = self._us
             self._db.execute(
@@ -165,13 +155,15 @@ class Catalogue:
 
     def set_aside(self, job_id: str, problem: str) -> None:
         """What is stored of a job is damaged. Its file counts as never read, so that reading it again mends the job."""
-        text = json.dumps({"code": "invalid", "message": problem, "hint": "reading its file again mends it", "details": {}})
+        text = json.dumps(
+            {"code": "invalid", "message": problem, "hint": "reading its file again mends it", "details": {}}
+        )
         self._db.execute("UPDATE job SET problem = ?, signature = '', cursor_at = NULL WHERE id = ?", (text, job_id))
         self._journal.append("quarantined", actor="gateway", job_id=job_id, problem=problem)
 
     def remove(self, job_id: str, *, actor: str, reason: str, undo: dict[str, Any] | None = None) -> int:
         """The job is no more; what it did stays on record. Slots that came due are void, later ones never were."""
-        self._drop_plan(job_id, "the job was removed", keep=None)
+        self.plan.drop(job_id, "the job was removed", keep=None)
         self._db.execute("UPDATE job SET removed_at = ?, cursor_at = NULL WHERE id = ?", (self._us, job_id))
         return self._journal.append("removed", actor=actor, job_id=job_id, reason=reason, undo=undo)
 
@@ -191,7 +183,7 @@ class Catalogue:
         """Let slots run again, from the next one on. None when it was not paused."""
         row = self.get(job_id)
         if row is not None and row["paused_at"] is not None and row["removed_at"] is None:
-            self._skip_passed(row)
+            self.plan.skip_passed(row)
         done = self._db.execute(
             "UPDATE job SET paused_at = NULL, paused_by = NULL, paused_reason = NULL WHERE id = ? AND paused_at IS NOT NULL",
             (job_id,),
@@ -222,159 +214,29 @@ class Catalogue:
         old = self._one("SELECT * FROM occurrence WHERE key = ?", key)
         if old is not None and old["state"] != "planned":
             how = old["outcome"] or "being run now"
-            raise Refused(f"that slot is {how} already", "look at `horae why`; only slots that have not been settled or started can be changed")
+            raise Refused(
+                f"that slot is {how} already",
+                "look at `horae why`; only slots that have not been settled or started can be changed",
+            )
         if old is None and slot <= self.now:
-            raise Refused(f"{slot.isoformat()} has passed", "look at `horae why`; only slots that have not come due can be changed")
+            raise Refused(
+                f"{slot.isoformat()} has passed",
+                "look at `horae why`; only slots that have not come due can be changed",
+            )
         if old is None:
-            self._plan_row(row, slot)
+            self.plan.plan_row(row, slot)
         self._db.execute(
             "UPDATE occurrence SET exception = ?, due_at = ? WHERE key = ? AND state = 'planned'",
             (kind, to_us(due) if due else at, key),
         )
         if kind is not None and row["cursor_at"] == at:
-            self.plan_next(job_id, after=slot)
+            self.plan.plan_next(job_id, after=slot)
         undo = {"verb": "exception", "slot_at": at, "kind": old["exception"] if old else None}
         if old is not None and old["exception"] == "move":
             undo["due_at"] = old["due_at"]
         what = {"skip": "skip_planned", "move": "moved", None: "exception_cleared"}[kind]
         moved = {"to": local(to_us(due), offset_s(due, row["timezone"]))} if due else {}
         return self._journal.append(what, actor=actor, job_id=job_id, key=key, undo=undo, **moved)
-
-    # ── the plan ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def slots(self, schedule: str, timezone: str, anchor_us: int) -> RecurrenceSet:
-        """The parsed schedule."""
-        return parsed(schedule, timezone, anchor_us)
-
-    def plan_next(self, job_id: str, *, after: datetime) -> None:
-        """Put the first free slot after `after` into a row, or note why there is none."""
-        row = self._one("SELECT * FROM job WHERE id = ?", job_id)
-        if row is None or row["removed_at"] is not None or not row["definition"]:
-            return
-        if row["repeat_max"] is not None and row["counted"] + self._promised(job_id) >= row["repeat_max"]:
-            self._db.execute("UPDATE job SET cursor_at = NULL WHERE id = ?", (job_id,))
-            return
-        slots = self.slots(row["schedule"], row["timezone"], row["anchor_at"])
-        slot = slots.next_after(after)
-        while slot is not None and self._has_row(job_id, slot):
-            slot = slots.next_after(slot)
-        if slot is None:
-            ending = "it was to run once" if len(slots.dates) == 1 and not slots.rules else "the schedule has no further slot"
-            self._db.execute("UPDATE job SET cursor_at = NULL, ending = ? WHERE id = ?", (ending, job_id))
-            return
-        self._plan_row(row, slot)
-        self._db.execute("UPDATE job SET cursor_at = ? WHERE id = ?", (to_us(slot), job_id))
-
-    def note_planned(self, job_id: str, key: str, schedule: str, zone: str) -> None:
-        """Why a slot has a row."""
-        self._journal.append("planned", actor="gateway", job_id=job_id, key=key, by=schedule, zone=zone)
-
-    def count_run(self, job_id: str) -> None:
-        """One more scheduled run, for `repeat`."""
-        self._db.execute("UPDATE job SET counted = counted + 1 WHERE id = ? AND repeat_max IS NOT NULL", (job_id,))
-
-    def complete_if_done(self, job_id: str) -> None:
-        """Mark the job completed when nothing of it is open and nothing more will be planned."""
-        row = self._one("SELECT id, ending, repeat_max, counted, completed_at, cursor_at, removed_at FROM job WHERE id = ?", job_id)
-        if row is None or row["cursor_at"] is not None or row["completed_at"] is not None or row["removed_at"] is not None:
-            return
-        if self._db.execute(
-            "SELECT 1 FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND state <> 'settled' LIMIT 1", (job_id,)
-        ).fetchone():
-            return
-        reason = row["ending"]
-        if row["repeat_max"] is not None and row["counted"] >= row["repeat_max"]:
-            reason = f"it ran {row['counted']} of {row['repeat_max']} times"
-        if reason is None:  # held back by `repeat`, but the run did not count
-            self.plan_next(job_id, after=self.now)
-            return
-        self._db.execute("UPDATE job SET completed_at = ?, completed_reason = ? WHERE id = ?", (self._us, reason, job_id))
-        self._journal.append("completed_job", actor="gateway", job_id=job_id, reason=reason)
-
-    def _replan(self, job: Job) -> None:
-        """After a change of cadence: drop the old plan, make the new one."""
-        row = self.get(job.id)
-        assert row is not None
-        slots = self.slots(job.schedule, job.timezone, row["anchor_at"])
-        self._drop_plan(job.id, "the schedule was changed", keep=slots)
-        grace = timedelta(seconds=ONE_SHOT_GRACE_S if slots.dates else 0)
-        self.plan_next(job.id, after=self.now - grace)
-        self.complete_if_done(job.id)
-
-    def _drop_plan(self, job_id: str, reason: str, *, keep: RecurrenceSet | None) -> None:
-        rows = self._db.execute(
-            "SELECT key, slot_at, due_at, exception, attempts FROM occurrence"
-            " WHERE job_id = ? AND trigger = 'schedule' AND state = 'planned'",
-            (job_id,),
-        ).fetchall()
-        for key, slot_at, due_at, exception, attempts in rows:
-            if exception is not None and keep is not None and keep.contains(from_us(slot_at)):
-                continue
-            if min(slot_at, due_at) <= self._us or attempts:
-                self._db.execute(
-                    "UPDATE occurrence SET state = 'settled', outcome = 'void', reason = ?, settled_at = ? WHERE key = ?",
-                    (reason, self._us, key),
-                )
-                what = "void"
-            else:  # it never came due, so there is nothing to account for
-                self._db.execute("DELETE FROM occurrence WHERE key = ?", (key,))
-                what = "unplanned"
-            self._journal.append(what, actor="gateway", job_id=job_id, key=key, reason=reason, exception=exception)
-
-    def _skip_passed(self, row: dict[str, Any]) -> None:
-        """Slots that came due in a pause while no gateway looked: they were skipped, and must not be caught up with."""
-        reason = paused_words(row["paused_at"], row["paused_by"], row["paused_reason"], row["enabled"])
-        due = self._db.execute(
-            "SELECT key, slot_at, exception FROM occurrence"
-            " WHERE job_id = ? AND trigger = 'schedule' AND state = 'planned' AND due_at <= ?",
-            (row["id"], self._us),
-        ).fetchall()
-        for key, slot_at, exception in due:
-            to, count = slot_at, 1
-            if exception is None and slot_at == row["cursor_at"]:
-                spoken = self._db.execute(
-                    "SELECT slot_at FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND slot_at > ?", (row["id"], slot_at)
-                )
-                slots = self.slots(row["schedule"], row["timezone"], row["anchor_at"])
-                passed = backlog(slots, from_us(slot_at), self.now, {from_us(at) for (at,) in spoken})
-                to, count = to_us(passed.latest), 1 + passed.count
-            self._db.execute(
-                "UPDATE occurrence SET state = 'settled', outcome = 'skipped', reason = ?, settled_at = ?, span_to = ?,"
-                " span_count = ? WHERE key = ? AND state = 'planned'",
-                (reason, self._us, to if count > 1 else None, count if count > 1 else None, key),
-            )
-            self._journal.append("skipped", actor="gateway", job_id=row["id"], key=key, reason=reason, slots=count)
-            if slot_at == row["cursor_at"]:
-                self.plan_next(row["id"], after=self.now)
-        if due:
-            self.complete_if_done(row["id"])
-
-    def _plan_row(self, row: dict[str, Any], slot: datetime) -> None:
-        key = slot_key(row["id"], slot)
-        self._db.execute(
-            "INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, planned_at)"
-            " VALUES (?, ?, 'schedule', ?, ?, ?, ?)",
-            (key, row["id"], to_us(slot), to_us(slot), offset_s(slot, row["timezone"]), self._us),
-        )
-        self.note_planned(row["id"], key, row["schedule"], row["timezone"])
-
-    def _promised(self, job_id: str) -> int:
-        """Slots that are being run or still will be, and count for `repeat` then."""
-        return int(
-            self._db.execute(
-                "SELECT count(*) FROM occurrence WHERE job_id = ? AND trigger = 'schedule'"
-                " AND (state = 'claimed' OR (state = 'planned' AND exception IS NOT 'skip'))",
-                (job_id,),
-            ).fetchone()[0]
-        )
-
-    def _has_row(self, job_id: str, slot: datetime) -> bool:
-        return (
-            self._db.execute(
-                "SELECT 1 FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND slot_at = ?", (job_id, to_us(slot))
-            ).fetchone()
-            is not None
-        )
 
     def _one(self, sql: str, *args: object) -> dict[str, Any] | None:
         cursor = self._db.cursor()

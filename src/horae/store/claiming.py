@@ -21,8 +21,9 @@ from horae.core.identity import run_id as id_of_run
 from horae.core.identity import slot_key
 from horae.core.model import Claim, Job, Owner
 from horae.errors import Problem
-from horae.store.catalogue import Catalogue, paused_words
+from horae.store.catalogue import Catalogue
 from horae.store.journal import Journal
+from horae.store.plan import paused_words
 from horae.store.rows import from_us, to_us
 from horae.timing.zones import offset_s
 
@@ -101,7 +102,9 @@ class Claiming:
                 if admission.wait:
                     waited += 1
                     continue
-                in_order = row["trigger"] == "schedule" and row["exception"] is None and row["slot_at"] == row["cursor_at"]
+                in_order = (
+                    row["trigger"] == "schedule" and row["exception"] is None and row["slot_at"] == row["cursor_at"]
+                )
                 back, following = self._look_ahead(row) if in_order else (None, None)
                 job = from_definition(json.loads(row["definition"])) if admission.outcome is None else None
             except (Problem, ValueError, TypeError, KeyError) as error:  # nothing of this row has been written yet
@@ -116,7 +119,7 @@ class Claiming:
             if in_order:
                 self._plan(row, following)
             if job is None:
-                self._jobs.complete_if_done(row["job_id"])
+                self._jobs.plan.complete_if_done(row["job_id"])
         self._flush()
         return waited
 
@@ -137,17 +140,17 @@ class Claiming:
         """The job's next slot. The ordinary case goes into the bulk; a counted job, or one with rows ahead, asks first."""
         if slot is None or row["ahead"] or row["repeat_max"] is not None or row["removed_at"] is not None:
             self._flush()
-            self._jobs.plan_next(row["job_id"], after=max(self.now, from_us(row["slot_at"])))
+            self._jobs.plan.plan_next(row["job_id"], after=max(self.now, from_us(row["slot_at"])))
             return
         key, at = slot_key(row["job_id"], slot), to_us(slot)
         self._bulk[PLAN].append((key, row["job_id"], at, at, offset_s(slot, row["timezone"]), "planned", self._us))
         self._bulk[CURSOR].append((at, row["job_id"]))
-        self._jobs.note_planned(row["job_id"], key, row["schedule"], row["timezone"])
+        self._jobs.plan.note_planned(row["job_id"], key, row["schedule"], row["timezone"])
 
     def _look_ahead(self, row: Row) -> tuple[Backlog, datetime | None]:
         """What has passed since the planned slot, and the first slot that is still to come."""
         slot = from_us(row["slot_at"])
-        slots = self._jobs.slots(row["schedule"], row["timezone"], row["anchor_at"])
+        slots = self._jobs.plan.slots(row["schedule"], row["timezone"], row["anchor_at"])
         following = slots.next_after(slot)
         if following is None or following > self.now:
             return Backlog(slot, ()), following
@@ -180,7 +183,14 @@ class Claiming:
         self._bulk[RUN].append((run, key, row["job_id"], attempt, token, self._owner.id, self._us))
         late = (self.now - due).total_seconds()
         self._journal.append(
-            "claimed", actor="gateway", job_id=row["job_id"], key=key, run_id=run, attempt=attempt, late_s=late, missed=missed
+            "claimed",
+            actor="gateway",
+            job_id=row["job_id"],
+            key=key,
+            run_id=run,
+            attempt=attempt,
+            late_s=late,
+            missed=missed,
         )
         return Claim(
             run_id=run,
@@ -211,7 +221,9 @@ class Claiming:
             key = slot_key(row["job_id"], first)
             if key != row["key"]:
                 at = to_us(first)
-                self._db.execute(PLAN, (key, row["job_id"], at, at, offset_s(first, row["timezone"]), "planned", self._us))
+                self._db.execute(
+                    PLAN, (key, row["job_id"], at, at, offset_s(first, row["timezone"]), "planned", self._us)
+                )
             several = count if count > 1 else None
             self._db.execute(SETTLE, (outcome, reason, self._us, to_us(last) if several else None, several, key))
             self._journal.append(outcome, actor="gateway", job_id=row["job_id"], key=key, reason=reason, slots=count)

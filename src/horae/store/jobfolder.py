@@ -22,12 +22,11 @@ from collections.abc import Generator, Iterator
 
 from horae import limits
 from horae.errors import Conflict, Invalid, NotFound, Problem, Trouble
+from horae.store.jobscan import ENDING, is_stem, is_temporary, signature_from, signature_of, slug_in
 
-ENDING = ".md"
 FILE_MODE = 0o644
 
 _SLUG = re.compile("[a-z0-9][a-z0-9._-]*")
-_STEM_BYTES_MAX = 200  # a file system takes 255, and a temporary name is longer than the file's
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
@@ -40,7 +39,7 @@ class JobFolder:
 
     def path(self, slug: str) -> str:
         """The file of a job. Raises Invalid for a name that would lead out of the folder."""
-        if not _is_stem(slug):
+        if not is_stem(slug):
             raise Invalid(f"{slug!r} cannot be the name of a job file", expected="a file name", key="slug")
         return os.path.join(self.root, slug + ENDING)
 
@@ -49,8 +48,8 @@ class JobFolder:
         try:
             with os.scandir(self.root) as entries:
                 for entry in entries:
-                    slug = _slug_in(entry.name)
-                    if slug is not None and (signature := _signature_of(entry)) is not None:
+                    slug = slug_in(entry.name)
+                    if slug is not None and (signature := signature_of(entry)) is not None:
                         yield slug, signature
         except OSError as error:
             raise self._unreadable(error) from error
@@ -58,22 +57,22 @@ class JobFolder:
     def misnamed(self) -> list[str]:
         """Names that end like a job file's and cannot be one's, escaped: hidden from `scan`, for `doctor` to show."""
         try:
-            names = [name for name in os.listdir(self.root) if name.endswith(ENDING) and not _is_temporary(name)]
+            names = [name for name in os.listdir(self.root) if name.endswith(ENDING) and not is_temporary(name)]
         except OSError as error:
             raise self._unreadable(error) from error
-        return sorted(ascii(name)[1:-1] for name in names if not _is_stem(name[: -len(ENDING)]))
+        return sorted(ascii(name)[1:-1] for name in names if not is_stem(name[: -len(ENDING)]))
 
     def signature(self, slug: str) -> str:
         """What `scan` gives for this file: it changes when the file is written. Raises NotFound, Trouble."""
         try:
-            return _signature(os.stat(self.path(slug)))
+            return signature_from(os.stat(self.path(slug)))
         except OSError as error:
             raise self._cannot_read(slug, error) from error
 
     def read(self, slug: str) -> str:
         """The text of a job file, as it is. Raises NotFound, Trouble, or Invalid if it is too large or no text."""
         content = self._content(slug)
-        name = slug + ENDING
+        name = shown(slug)
         if len(content) > limits.JOB_FILE_BYTES_MAX:
             raise _too_large(name)
         try:
@@ -96,10 +95,10 @@ class JobFolder:
         try:
             content = text.encode("utf-8")
         except UnicodeEncodeError:
-            says = f"{slug}{ENDING}: the text contains half of a character"
-            raise Invalid(says, file=slug + ENDING, line=None, key=None, expected="text") from None
+            says = f"{shown(slug)}: the text contains half of a character"
+            raise Invalid(says, file=shown(slug), line=None, key=None, expected="text") from None
         if len(content) > limits.JOB_FILE_BYTES_MAX:
-            raise _too_large(slug + ENDING)
+            raise _too_large(shown(slug))
         target = os.path.realpath(path)  # a link stays a link; what it points to is replaced
         self._check(slug, path, expect)
         temporary = None
@@ -122,12 +121,16 @@ class JobFolder:
                     os.unlink(temporary)
         _make_lasting(os.path.dirname(target), path)
 
-    def remove(self, slug: str, *, expect: str) -> None:
-        """Remove the file that says `expect` (a link, not what it points to). Raises NotFound, Conflict, Trouble."""
+    def remove(self, slug: str, *, expect: str | None) -> None:
+        """Remove the file that says `expect`, None for whatever it says (a link, not what it points to).
+
+        Raises NotFound, Conflict, Trouble.
+        """
         path = self.path(slug)
         try:
             with self._locked():
-                self._check(slug, path, expect)
+                if expect is not None:
+                    self._check(slug, path, expect)
                 os.unlink(path)
         except OSError as error:
             raise _not_done(path, "removed", error) from error
@@ -140,7 +143,7 @@ class JobFolder:
                 raise self._exists(slug)
         elif self._content(slug) != expect.encode("utf-8", "surrogatepass"):
             hint = "Read it again and repeat the change."
-            raise Conflict(f"{slug}{ENDING} was changed meanwhile; nothing was written", hint, file=slug + ENDING)
+            raise Conflict(f"{shown(slug)} was changed meanwhile; nothing was written", hint, file=shown(slug))
 
     def _content(self, slug: str) -> bytes:
         """The bytes of the file, one more than allowed at most. A pipe in its place does not make us wait."""
@@ -148,7 +151,7 @@ class JobFolder:
             handle = os.open(self.path(slug), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             with open(handle, "rb") as file:
                 if not stat.S_ISREG(os.fstat(handle).st_mode):
-                    name = slug + ENDING
+                    name = shown(slug)
                     raise Invalid(f"{name}: is not a file", file=name, line=None, key=None, expected="a file")
                 return file.read(limits.JOB_FILE_BYTES_MAX + 1)
         except OSError as error:
@@ -166,7 +169,7 @@ class JobFolder:
             os.close(handle)
 
     def _exists(self, slug: str) -> Conflict:
-        return Conflict(f"there already is a job file {slug}{ENDING}", "Choose another name.", file=slug + ENDING)
+        return Conflict(f"there already is a job file {shown(slug)}", "Choose another name.", file=shown(slug))
 
     def _unreadable(self, error: OSError) -> Trouble:
         return Trouble(f"the folder {self.root} cannot be read: {_reason(error)}", path=self.root)
@@ -174,45 +177,13 @@ class JobFolder:
     def _cannot_read(self, slug: str, error: OSError) -> Problem:
         path = self.path(slug)
         if error.errno in (errno.ENOENT, errno.ENOTDIR) and not os.path.islink(path) and os.path.isdir(self.root):
-            return NotFound(f"there is no job file {slug}{ENDING}", path=path)
+            return NotFound(f"there is no job file {shown(slug)}", path=path)
         return Trouble(f"{path} cannot be read: {_reason(error)}", path=path)
 
 
-def _is_stem(stem: str) -> bool:
-    """Any name that a person may give a file, as long as the database and a terminal can hold it."""
-    if not stem or stem[0] == "." or "/" in stem or len(stem) > _STEM_BYTES_MAX:
-        return False
-    if stem.isascii():
-        return stem.isprintable()
-    bad = any(c < " " or "\x7f" <= c <= "\x9f" or "\ud800" <= c <= "\udfff" for c in stem)
-    return not bad and len(stem.encode()) <= _STEM_BYTES_MAX
-
-
-def _is_temporary(name: str) -> bool:
-    """Hidden files, and what editors leave beside a file while they save it."""
-    return name[0] in ".#~" or name.endswith(("~", ".swp", ".tmp", "#"))
-
-
-def _slug_in(name: str) -> str | None:
-    if not name.endswith(ENDING) or _is_temporary(name):
-        return None
-    stem = name[: -len(ENDING)]
-    return stem if _is_stem(stem) else None
-
-
-def _signature_of(entry: os.DirEntry[str]) -> str | None:
-    """None for what is not a file, or has gone. What cannot be looked at is there, and says why it cannot."""
-    try:
-        found = entry.stat()
-    except FileNotFoundError:
-        return "dangling" if entry.is_symlink() else None
-    except OSError as error:
-        return f"unreadable-{error.errno}"
-    return _signature(found) if stat.S_ISREG(found.st_mode) else None
-
-
-def _signature(found: os.stat_result) -> str:
-    return f"{found.st_mtime_ns:x}-{found.st_size:x}-{found.st_ino:x}"
+def shown(slug: str) -> str:
+    """How people are told about a job file."""
+    return f"jobs/{slug}{ENDING}"
 
 
 def _too_large(name: str) -> Invalid:

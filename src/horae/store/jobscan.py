@@ -55,9 +55,9 @@ def signature_of(entry: os.DirEntry[str]) -> str | None:
         return "dangling" if entry.is_symlink() else None
     except OSError as error:
         return f"unreadable-{error.errno}"
-    return signature(found) if S_ISREG(found.st_mode) else None
+    return signature_from(found) if S_ISREG(found.st_mode) else None
 
 
-def signature(found: os.stat_result) -> str:
+def signature_from(found: os.stat_result) -> str:
     """What changes whenever a file is written or replaced."""
     return f"{found.st_mtime_ns:x}-{found.st_size:x}-{found.st_ino:x}"

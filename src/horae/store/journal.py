@@ -53,5 +53,8 @@ class Journal:
         """Write what gathered. Called once, directly before the commit or the savepoint's release."""
         self._db.executemany(
             "INSERT INTO journal (seq, at, actor, what, job_id, key, run_id, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [(*entry[:-1], json.dumps(entry.detail, ensure_ascii=False) if entry.detail else "{}") for entry in self.entries],
+            [
+                (*entry[:-1], json.dumps(entry.detail, ensure_ascii=False) if entry.detail else "{}")
+                for entry in self.entries
+            ],
         )

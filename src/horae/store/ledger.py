@@ -104,7 +104,9 @@ class Ledger:
 
     def settle(self, claim: Claim) -> None:
         """The occurrence's outcome, from its finished run; the job completes if that was its last slot."""
-        row = self._db.execute("SELECT state FROM run WHERE id = ? AND token = ?", (claim.run_id, claim.token)).fetchone()
+        row = self._db.execute(
+            "SELECT state FROM run WHERE id = ? AND token = ?", (claim.run_id, claim.token)
+        ).fetchone()
         if row is None or row[0] not in terminal(RUN):
             raise Stale(f"run {claim.run_id} is not ours to settle", run=claim.run_id)
         outcome = "blocked" if row[0] == "blocked" else "ran"
@@ -116,8 +118,8 @@ class Ledger:
         if done.rowcount != 1:
             raise Stale(f"occurrence {claim.key} was settled by another owner", run=claim.run_id)
         if outcome == "ran" and claim.trigger == "schedule":
-            self._jobs.count_run(claim.job_id)
-        self._jobs.complete_if_done(claim.job_id)
+            self._jobs.plan.count_run(claim.job_id)
+        self._jobs.plan.complete_if_done(claim.job_id)
 
     def release(self, claim: Claim, reason: str) -> None:
         """Give back a claim that has started nothing: the slot is due again."""
@@ -140,7 +142,10 @@ class Ledger:
             (target(RUN, event), *columns.values(), claim.run_id, claim.token, *allowed),
         ).fetchall()
         if len(done) != 1:
-            raise Stale(f"run {claim.run_id} cannot {event}: it is no longer ours or not {' or '.join(allowed)}", run=claim.run_id)
+            raise Stale(
+                f"run {claim.run_id} cannot {event}: it is no longer ours or not {' or '.join(allowed)}",
+                run=claim.run_id,
+            )
         return done[0][0]
 
     # ── owners and what they leave behind ───────────────────────────────────────────────────────────────────────────

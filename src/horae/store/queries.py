@@ -78,10 +78,8 @@ class Reader:
 
     def list_jobs(self, *, all: bool, state: str | None, limit: int, cursor: str | None) -> Json:
         """Jobs by slug, one page: the `list` shape."""
-        if state is not None:
-            where = "AND j.state = :state"
-        else:
-            where = "" if all else "AND j.state <> 'completed'"
+        unless_all = "" if all else "AND j.state <> 'completed'"
+        where = "AND j.state = :state" if state is not None else unless_all
         args = {"cursor": cursor or "", "limit": limit + 1, "state": state}
         rows = self._db.execute(LIST.format(where=where), args).fetchall()
         more = rows[limit - 1]["slug"] if len(rows) > limit else None
@@ -102,15 +100,23 @@ class Reader:
         tiers = ("id = :text", "slug = :text OR name = :text", "id >= :text AND id < :beyond AND :text <> ''")
         args = {"text": text, "beyond": text + LAST}
         for tier in tiers:
-            rows = self._db.execute(f"SELECT * FROM job WHERE removed_at IS NULL AND ({tier}) ORDER BY slug LIMIT 20", args).fetchall()
+            rows = self._db.execute(
+                f"SELECT * FROM job WHERE removed_at IS NULL AND ({tier}) ORDER BY slug LIMIT 20", args
+            ).fetchall()
             alive = [row for row in rows if row["state"] != "completed"] or rows
             if len(alive) == 1:
                 return alive[0]
             if alive:
-                candidates = [{"id": row["id"], "name": row["name"], "slug": row["slug"], "state": row["state"]} for row in alive]
+                candidates = [
+                    {"id": row["id"], "name": row["name"], "slug": row["slug"], "state": row["state"]} for row in alive
+                ]
                 listed = ", ".join(f"{row['id']} ({row['slug']}, {row['state']})" for row in alive)
                 raise Ambiguous(f"{text!r} could be any of: {listed}", "use the id or the slug", candidates=candidates)
-        names = [name for row in self._db.execute("SELECT slug, name FROM job WHERE removed_at IS NULL LIMIT 2000") for name in row]
+        names = [
+            name
+            for row in self._db.execute("SELECT slug, name FROM job WHERE removed_at IS NULL LIMIT 2000")
+            for name in row
+        ]
         raise NotFound(f"no job has the id, slug or name {text!r}", "`horae list --all` shows them all", names=names)
 
     def find_run(self, text: str) -> sqlite3.Row:
@@ -122,10 +128,16 @@ class Reader:
         if text and (len(rows) == 1 or exact):
             return (exact or rows)[0]
         if text and rows:
-            raise Ambiguous(f"several runs begin with {text!r}", "give more of the id", candidates=[row["id"] for row in rows])
-        promised = self._db.execute("SELECT 1 FROM occurrence WHERE run_id = ? AND state = 'planned'", (text,)).fetchone()
+            raise Ambiguous(
+                f"several runs begin with {text!r}", "give more of the id", candidates=[row["id"] for row in rows]
+            )
+        promised = self._db.execute(
+            "SELECT 1 FROM occurrence WHERE run_id = ? AND state = 'planned'", (text,)
+        ).fetchone()
         if promised:
-            raise NotFound(f"run {text} was ordered and has not begun", "it begins as soon as a gateway runs: `horae up`")
+            raise NotFound(
+                f"run {text} was ordered and has not begun", "it begins as soon as a gateway runs: `horae up`"
+            )
         raise NotFound(f"no run has the id {text!r}", "`horae runs` lists them")
 
     def list_runs(
@@ -145,7 +157,14 @@ class Reader:
         before, _, after = (cursor or f"{2**62}-").partition("-")  # a whole batch is claimed at one instant
         if not before.isdecimal() or int(before) > 2**62:
             raise Invalid(f"{cursor!r} is no cursor", "leave it out, or give the one that the page before ended with")
-        args = {"before": int(before), "after": after, "limit": limit + 1, "job_id": job_id, "state": state, "id": run_id}
+        args = {
+            "before": int(before),
+            "after": after,
+            "limit": limit + 1,
+            "job_id": job_id,
+            "state": state,
+            "id": run_id,
+        }
         rows = self._db.execute(RUNS.format(where=where), args).fetchall()
         more = f"{rows[limit - 1]['claimed_at']}-{rows[limit - 1]['id']}" if len(rows) > limit else None
         return {"runs": [self._run(row) for row in rows[:limit]], "cursor": more}
@@ -186,7 +205,9 @@ class Reader:
 
     def output(self, run_id: str) -> Json:
         """The result document of one run: the message, both streams, and how much was cut from them."""
-        row = self._db.execute("SELECT message, stdout, stderr, stdout_cut, stderr_cut FROM output WHERE run_id = ?", (run_id,)).fetchone()
+        row = self._db.execute(
+            "SELECT message, stdout, stderr, stdout_cut, stderr_cut FROM output WHERE run_id = ?", (run_id,)
+        ).fetchone()
         if row is None:
             return {"message": None, "stdout": None, "stderr": None, "stdout_cut_bytes": 0, "stderr_cut_bytes": 0}
         return {
@@ -208,7 +229,9 @@ class Reader:
         sql = "SELECT * FROM occurrence WHERE job_id = :job"
         if slot_at is not None:
             sql += " AND (slot_at = :slot OR due_at = :slot OR (span_to IS NOT NULL AND slot_at <= :slot AND span_to >= :slot))"
-        rows = self._db.execute(sql + " ORDER BY slot_at DESC LIMIT :limit", {"job": job_id, "slot": slot_at, "limit": limit})
+        rows = self._db.execute(
+            sql + " ORDER BY slot_at DESC LIMIT :limit", {"job": job_id, "slot": slot_at, "limit": limit}
+        )
         return [self.occurrence(row) for row in rows.fetchall()]
 
     def occurrence_by_key(self, key: str) -> sqlite3.Row | None:
@@ -232,7 +255,11 @@ class Reader:
             "missed": row["missed"],
             "span": None
             if row["span_to"] is None
-            else {"from": local(row["slot_at"], offset), "to": local(row["span_to"], offset), "count": row["span_count"]},
+            else {
+                "from": local(row["slot_at"], offset),
+                "to": local(row["span_to"], offset),
+                "count": row["span_count"],
+            },
             "decisions": [
                 {
                     "entry": entry["seq"],
@@ -257,7 +284,9 @@ class Reader:
 
     def was_undone(self, seq: int) -> bool:
         """Whether an entry has been taken back already."""
-        found = self._db.execute("SELECT 1 FROM journal WHERE what = 'undone' AND json_extract(detail, '$.entry') = ? LIMIT 1", (seq,))
+        found = self._db.execute(
+            "SELECT 1 FROM journal WHERE what = 'undone' AND json_extract(detail, '$.entry') = ? LIMIT 1", (seq,)
+        )
         return found.fetchone() is not None
 
     def lateness_ms(self, last: int) -> list[float]:
@@ -302,8 +331,13 @@ class Reader:
             )
         ]
         found += [
-            {"kind": "delivery", "job": row["slug"], "run": row["run_id"], "hint": None,
-             "what": f"{row['target']}: {row['reason']}"}
+            {
+                "kind": "delivery",
+                "job": row["slug"],
+                "run": row["run_id"],
+                "hint": None,
+                "what": f"{row['target']}: {row['reason']}",
+            }
             for row in self._db.execute(
                 "SELECT j.slug, d.run_id, d.target, d.reason FROM delivery d JOIN run r ON r.id = d.run_id"
                 " JOIN job j ON j.id = r.job_id WHERE d.state IN ('failed', 'unknown') ORDER BY d.id DESC LIMIT ?",
@@ -314,19 +348,20 @@ class Reader:
 
     def signatures(self) -> dict[str, str]:
         """slug → signature of the file as it was last read."""
-        rows = self._db.execute("SELECT slug, signature FROM job WHERE removed_at IS NULL")
-        return {slug: signature for slug, signature in rows}
+        return dict(self._db.execute("SELECT slug, signature FROM job WHERE removed_at IS NULL").fetchall())
 
     def _broken(self, limit: int) -> list[tuple[str, Json]]:
         rows = self._db.execute(
-            "SELECT slug, problem FROM job WHERE problem IS NOT NULL AND removed_at IS NULL ORDER BY slug LIMIT ?", (limit,)
+            "SELECT slug, problem FROM job WHERE problem IS NOT NULL AND removed_at IS NULL ORDER BY slug LIMIT ?",
+            (limit,),
         )
         return [(slug, told(problem)) for slug, problem in rows]
 
     def counts(self) -> dict[str, int]:
         """How many jobs are in each state."""
-        rows = self._db.execute("SELECT state, count(*) FROM job WHERE removed_at IS NULL GROUP BY state")
-        return {state: number for state, number in rows}
+        return dict(
+            self._db.execute("SELECT state, count(*) FROM job WHERE removed_at IS NULL GROUP BY state").fetchall()
+        )
 
 
 def told(problem: str) -> Json:

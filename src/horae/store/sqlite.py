@@ -133,7 +133,9 @@ def named(path: str) -> Generator[None]:
     except sqlite3.Error as error:
         raise explain(error, path) from error
     except OSError as error:
-        raise Trouble(f"{path}: {error.strerror}", "check the folder's owner, its mode and the disk", file=path) from error
+        raise Trouble(
+            f"{path}: {error.strerror}", "check the folder's owner, its mode and the disk", file=path
+        ) from error
 
 
 def explain(error: sqlite3.Error, path: str) -> Problem:
@@ -141,7 +143,9 @@ def explain(error: sqlite3.Error, path: str) -> Problem:
     name = getattr(error, "sqlite_errorname", "") or ""
     text = str(error)
     if "FULL" in name or "full" in text:
-        return Trouble(f"the disk that holds {path} is full; nothing was changed", "free some space, then try again", file=path)
+        return Trouble(
+            f"the disk that holds {path} is full; nothing was changed", "free some space, then try again", file=path
+        )
     if "READONLY" in name or "CANTOPEN" in name or "IOERR" in name:
         hint = "check the folder's owner, its mode, and whether the disk is mounted read-only"
         return Trouble(f"{path} cannot be written ({text}); nothing was changed", hint, file=path)
@@ -149,5 +153,9 @@ def explain(error: sqlite3.Error, path: str) -> Problem:
         hint = "move it away and restore a backup; the job files in jobs/ are not affected"
         return Trouble(f"{path} is damaged or no database ({text})", hint, file=path)
     if "BUSY" in name or "LOCKED" in name:
-        return Conflict(f"{path} is locked by another process for over {BUSY_S:.0f} s", "try again in a moment", file=path)
-    return Trouble(f"{path}: {text}", "this is likely a fault of Horae; `horae doctor` checks the database", file=path, sqlite=name)
+        return Conflict(
+            f"{path} is locked by another process for over {BUSY_S:.0f} s", "try again in a moment", file=path
+        )
+    return Trouble(
+        f"{path}: {text}", "this is likely a fault of Horae; `horae doctor` checks the database", file=path, sqlite=name
+    )

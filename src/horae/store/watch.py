@@ -50,7 +50,7 @@ class FolderWatch:
                     self._changed(None)
         except (OSError, RuntimeError) as error:
             log.warning("%s cannot be watched (%s): it is looked at every %.0f s", self._folder, error, POLL_S)
-            for _ in iter(lambda: self._stop.wait(POLL_S), True):
+            while not self._stop.wait(POLL_S):
                 self._changed(None)
 
     def _told(self) -> Iterator[list[str] | None]:

@@ -47,7 +47,7 @@ class GroupWriter:
     """A `Store` whose transactions all run on one thread. `start` before use, `close` after."""
 
     store: SqliteStore
-    on_trouble: Callable[[Problem | None], None] = lambda problem: None
+    on_trouble: Callable[[Problem | None], None] = lambda _problem: None
     _queue: queue.SimpleQueue[Member | None] = field(default_factory=queue.SimpleQueue[Member | None])
     _closing: threading.Event = field(default_factory=threading.Event)
     _hurried: threading.Event = field(default_factory=threading.Event)

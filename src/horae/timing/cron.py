@@ -99,7 +99,8 @@ def _six(fields: list[str]) -> Invalid:
         f"with seconds first it means `{first}` at {_second(fields[0])}, "
         f"with seconds last it means `{last}` at {_second(fields[5])}"
     )
-    hint = f"write `{first}` or `{last}`; for less than a minute write, for example, `every 30 seconds`"
+    which = f"`{first}`" if first == last else f"`{first}` or `{last}`"
+    hint = f"write {which}; for less than a minute write, for example, `every 30 seconds`"
     return Invalid(message, hint, field="line", value=" ".join(fields), seconds_first=first, seconds_last=last)
 
 

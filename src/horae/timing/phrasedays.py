@@ -165,7 +165,9 @@ def _yearly(text: str) -> Days | None:
     day = int(match[1] or match[4])
     if given is None:
         date = f"{day} {_MONTHS[month - 1]}"
-        raise Invalid(f"{text!r} could mean once or every year", f"write `every {date} at 9:00`, or a date with its year")
+        raise Invalid(
+            f"{text!r} could mean once or every year", f"write `every {date} at 9:00`, or a date with its year"
+        )
     if not 1 <= day <= _MONTH_LENGTHS[month]:
         raise Invalid(f"{_MONTHS[month - 1].title()} has no day {day}: that never fires", value=text)
     return Days(bymonth=(month,), bymonthday=(day,))

@@ -40,7 +40,7 @@ class House:
         self.jobs = os.path.join(self.path, "jobs")
         self.actor = config.actor()
         self._home: Home | None = None
-        self._holder: dict[str, Any] | None | bool = False
+        self._holder: dict[str, Any] | bool | None = False
 
     @property
     def holder(self) -> dict[str, Any] | None:
@@ -52,7 +52,9 @@ class House:
     def exists(self) -> None:
         """Refuse to work in a folder that is no home: a mistyped path must not become one silently."""
         if not os.path.isdir(self.jobs):
-            raise NotFound(f"there is no home at {self.path}", f"`horae --home {self.path} init` makes one", home=self.path)
+            raise NotFound(
+                f"there is no home at {self.path}", f"`horae --home {self.path} init` makes one", home=self.path
+            )
 
     def reader(self) -> Reader:
         """A reader of what the store knows, after taking in edits that no gateway has seen."""
@@ -88,7 +90,9 @@ class House:
     def home(self) -> Home:
         """What use cases work on, in this process."""
         if self._home is None:
-            self._home = load("wiring.assembly", "assemble")(self.path, actor=self.actor, gateway=self.holder is not None)
+            self._home = load("wiring.assembly", "assemble")(
+                self.path, actor=self.actor, gateway=self.holder is not None
+            )
         return self._home  # pyright: ignore[reportReturnType]
 
     def call(self, verb: str, **args: object) -> dict[str, Any]:
@@ -105,7 +109,9 @@ class House:
 
     def ask(self, verb: str, **args: object) -> dict[str, Any]:
         """Ask the gateway."""
-        return load("control.client", "ask")(self.path, verb, args, ANSWER_TIMEOUT_S * 12 if verb != "status" else ANSWER_TIMEOUT_S)
+        return load("control.client", "ask")(
+            self.path, verb, args, ANSWER_TIMEOUT_S * 12 if verb != "status" else ANSWER_TIMEOUT_S
+        )
 
     def view(self, module: str, name: str, **args: object) -> dict[str, Any]:
         """A use case that only looks."""
@@ -135,7 +141,9 @@ class House:
         """Runs cannot breed: from inside one, nothing that changes jobs is done (held by marker; see docs/promises.md)."""
         run = config.inside_run()
         if run is not None:
-            raise Refused(f"`{verb}` is not for runs: this is run {run}", "a run may look, but jobs are changed by people")
+            raise Refused(
+                f"`{verb}` is not for runs: this is run {run}", "a run may look, but jobs are changed by people"
+            )
 
 
 def open_house(option: str | None) -> House:

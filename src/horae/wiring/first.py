@@ -1,5 +1,7 @@
-"""The first minute of a new home: its examples get their zone, and the heartbeat an anchor a few seconds ahead, so that a
-newcomer sees work being done at once."""
+"""The first minute of a new home.
+
+Its examples get their zone, and the heartbeat an anchor a few seconds ahead, so that a newcomer sees work being done at once.
+"""
 
 from __future__ import annotations
 

@@ -76,11 +76,11 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         whole = home_over(settings, writer, clock, runner.facts, actor="gateway", gateway=True, wake=gateway.wake)
 
         echo(f"Horae {__version__}  ·  home {home}  ·  log {path}")
+        watch = FolderWatch(whole.folder.root, partial(_edited, whole))
+        watch.start()  # before the files are read, so that no edit falls between the two
+        stack.callback(watch.close)
         report = await asyncio.to_thread(reload, whole, None, partial(_progress, echo))
         _tell(report)
-        watch = FolderWatch(whole.folder.root, partial(_edited, whole))
-        watch.start()
-        stack.callback(watch.close)
         verbs = _verbs(whole, gateway, runner, since, trouble)
         await stack.enter_async_context(serving(home, verbs))
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -54,7 +54,9 @@ def test_a_broken_file_is_told_with_what_to_do(home: TestHome) -> None:
     told = home.horae("list").err
     assert "jobs/typo.md, line 2" in told
     assert "schedule" in told.split("line 2", 1)[1]
-    (remedy,) = [check["remedy"] for check in home.json("doctor", status=1)["checks"] if check["check"] == "quarantined"]
+    (remedy,) = [
+        check["remedy"] for check in home.json("doctor", status=1)["checks"] if check["check"] == "quarantined"
+    ]
     assert "schedule" in remedy
 
 
@@ -79,7 +81,9 @@ def test_every_key_of_a_definition_is_there_and_null_when_absent(home: TestHome)
 def test_a_manual_run_is_due_when_it_is_ordered(home: TestHome) -> None:
     home.json("add", "every 1h", "--script", "hi.sh", "--name", "Kept")
     home.json("run", "kept")
-    ((slot_at, due_at, planned_at),) = home.sql("SELECT slot_at, due_at, planned_at FROM occurrence WHERE trigger = 'manual'")
+    ((slot_at, due_at, planned_at),) = home.sql(
+        "SELECT slot_at, due_at, planned_at FROM occurrence WHERE trigger = 'manual'"
+    )
     assert slot_at % 1_000_000 == 0
     assert due_at == planned_at
 

@@ -1,0 +1,209 @@
+"""The plan: each job's slots that have a row before they are due.
+
+`cursor_at` names the slot of a job's one ordinary planned row. Rules:
+- the next slot is planned in the transaction that uses the current one up (claims, settles, skips or moves it);
+- a slot that has a row already (skipped or moved in advance) is passed over, never planned twice;
+- a change of cadence deletes planned slots that are not due yet, voids those that are, and keeps exceptions of slots
+  that the new schedule has too; a change of anything else touches no slot.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from sqlite3 import Connection, Row
+from typing import Any
+
+from horae.core.catchup import backlog
+from horae.core.identity import slot_key
+from horae.core.model import Job
+from horae.limits import ONE_SHOT_GRACE_S
+from horae.store.journal import Journal
+from horae.store.rows import from_us, to_us
+from horae.timing.recurrence import RecurrenceSet
+from horae.timing.schedule import parse_schedule
+from horae.timing.zones import offset_s
+
+SLOTS_CACHED = 50_000  # parsed schedules kept: the same text in the same zone is parsed once
+
+
+@lru_cache(maxsize=SLOTS_CACHED)
+def parsed(schedule: str, timezone: str, anchor_us: int) -> RecurrenceSet:
+    """The recurrence set of a schedule that was valid when it was stored."""
+    return parse_schedule(schedule, timezone, anchor=from_us(anchor_us)).set
+
+
+def paused_words(paused_at: int | None, by: str | None, reason: str | None, enabled: int) -> str | None:
+    """Why a job does not run its slots, or None when it does."""
+    if paused_at is not None:
+        since = from_us(paused_at).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        return f"paused by {by} since {since}" + (f": {reason}" if reason else "")
+    return None if enabled else "its file says enabled: false"
+
+
+class Plan:
+    """The verbs on planned slots, in one transaction."""
+
+    def __init__(self, db: Connection, now: datetime, journal: Journal) -> None:
+        self._db = db
+        self.now = now
+        self._us = to_us(now)
+        self._journal = journal
+
+    def slots(self, schedule: str, timezone: str, anchor_us: int) -> RecurrenceSet:
+        """The parsed schedule."""
+        return parsed(schedule, timezone, anchor_us)
+
+    def plan_next(self, job_id: str, *, after: datetime) -> None:
+        """Put the first free slot after `after` into a row, or note why there is none."""
+        row = self._one("SELECT * FROM job WHERE id = ?", job_id)
+        if row is None or row["removed_at"] is not None or not row["definition"]:
+            return
+        if row["repeat_max"] is not None and row["counted"] + self._promised(job_id) >= row["repeat_max"]:
+            self._db.execute("UPDATE job SET cursor_at = NULL WHERE id = ?", (job_id,))
+            return
+        slots = self.slots(row["schedule"], row["timezone"], row["anchor_at"])
+        slot = slots.next_after(after)
+        while slot is not None and self._has_row(job_id, slot):
+            slot = slots.next_after(slot)
+        if slot is None:
+            ending = (
+                "it was to run once"
+                if len(slots.dates) == 1 and not slots.rules
+                else "the schedule has no further slot"
+            )
+            self._db.execute("UPDATE job SET cursor_at = NULL, ending = ? WHERE id = ?", (ending, job_id))
+            return
+        self.plan_row(row, slot)
+        self._db.execute("UPDATE job SET cursor_at = ? WHERE id = ?", (to_us(slot), job_id))
+
+    def note_planned(self, job_id: str, key: str, schedule: str, zone: str) -> None:
+        """Why a slot has a row."""
+        self._journal.append("planned", actor="gateway", job_id=job_id, key=key, by=schedule, zone=zone)
+
+    def count_run(self, job_id: str) -> None:
+        """One more scheduled run, for `repeat`."""
+        self._db.execute("UPDATE job SET counted = counted + 1 WHERE id = ? AND repeat_max IS NOT NULL", (job_id,))
+
+    def complete_if_done(self, job_id: str) -> None:
+        """Mark the job completed when nothing of it is open and nothing more will be planned."""
+        row = self._one(
+            "SELECT id, ending, repeat_max, counted, completed_at, cursor_at, removed_at FROM job WHERE id = ?", job_id
+        )
+        if (
+            row is None
+            or row["cursor_at"] is not None
+            or row["completed_at"] is not None
+            or row["removed_at"] is not None
+        ):
+            return
+        if self._db.execute(
+            "SELECT 1 FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND state <> 'settled' LIMIT 1",
+            (job_id,),
+        ).fetchone():
+            return
+        reason = row["ending"]
+        if row["repeat_max"] is not None and row["counted"] >= row["repeat_max"]:
+            reason = f"it ran {row['counted']} of {row['repeat_max']} times"
+        if reason is None:  # held back by `repeat`, but the run did not count
+            self.plan_next(job_id, after=self.now)
+            return
+        self._db.execute(
+            "UPDATE job SET completed_at = ?, completed_reason = ? WHERE id = ?", (self._us, reason, job_id)
+        )
+        self._journal.append("completed_job", actor="gateway", job_id=job_id, reason=reason)
+
+    def replan(self, job: Job) -> None:
+        """After a change of cadence: drop the old plan, make the new one."""
+        row = self._one("SELECT anchor_at FROM job WHERE id = ?", job.id)
+        assert row is not None, "it has just been written"
+        slots = self.slots(job.schedule, job.timezone, row["anchor_at"])
+        self.drop(job.id, "the schedule was changed", keep=slots)
+        grace = timedelta(seconds=ONE_SHOT_GRACE_S if slots.dates else 0)
+        self.plan_next(job.id, after=self.now - grace)
+        self.complete_if_done(job.id)
+
+    def drop(self, job_id: str, reason: str, *, keep: RecurrenceSet | None) -> None:
+        """Take planned slots back: void if they came due, else as if they had never been, but for exceptions to `keep`."""
+        rows = self._db.execute(
+            "SELECT key, slot_at, due_at, exception, attempts FROM occurrence"
+            " WHERE job_id = ? AND trigger = 'schedule' AND state = 'planned'",
+            (job_id,),
+        ).fetchall()
+        for key, slot_at, due_at, exception, attempts in rows:
+            if exception is not None and keep is not None and keep.contains(from_us(slot_at)):
+                continue
+            if min(slot_at, due_at) <= self._us or attempts:
+                self._db.execute(
+                    "UPDATE occurrence SET state = 'settled', outcome = 'void', reason = ?, settled_at = ? WHERE key = ?",
+                    (reason, self._us, key),
+                )
+                what = "void"
+            else:  # it never came due, so there is nothing to account for
+                self._db.execute("DELETE FROM occurrence WHERE key = ?", (key,))
+                what = "unplanned"
+            self._journal.append(what, actor="gateway", job_id=job_id, key=key, reason=reason, exception=exception)
+
+    def skip_passed(self, row: dict[str, Any]) -> None:
+        """Slots that came due in a pause while no gateway looked: they were skipped, and must not be caught up with."""
+        reason = paused_words(row["paused_at"], row["paused_by"], row["paused_reason"], row["enabled"])
+        due = self._db.execute(
+            "SELECT key, slot_at, exception FROM occurrence"
+            " WHERE job_id = ? AND trigger = 'schedule' AND state = 'planned' AND due_at <= ?",
+            (row["id"], self._us),
+        ).fetchall()
+        for key, slot_at, exception in due:
+            to, count = slot_at, 1
+            if exception is None and slot_at == row["cursor_at"]:
+                spoken = self._db.execute(
+                    "SELECT slot_at FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND slot_at > ?",
+                    (row["id"], slot_at),
+                )
+                slots = self.slots(row["schedule"], row["timezone"], row["anchor_at"])
+                passed = backlog(slots, from_us(slot_at), self.now, {from_us(at) for (at,) in spoken})
+                to, count = to_us(passed.latest), 1 + passed.count
+            self._db.execute(
+                "UPDATE occurrence SET state = 'settled', outcome = 'skipped', reason = ?, settled_at = ?, span_to = ?,"
+                " span_count = ? WHERE key = ? AND state = 'planned'",
+                (reason, self._us, to if count > 1 else None, count if count > 1 else None, key),
+            )
+            self._journal.append("skipped", actor="gateway", job_id=row["id"], key=key, reason=reason, slots=count)
+            if slot_at == row["cursor_at"]:
+                self.plan_next(row["id"], after=self.now)
+        if due:
+            self.complete_if_done(row["id"])
+
+    def plan_row(self, row: dict[str, Any], slot: datetime) -> None:
+        """One slot into a row."""
+        key = slot_key(row["id"], slot)
+        self._db.execute(
+            "INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, planned_at)"
+            " VALUES (?, ?, 'schedule', ?, ?, ?, ?)",
+            (key, row["id"], to_us(slot), to_us(slot), offset_s(slot, row["timezone"]), self._us),
+        )
+        self.note_planned(row["id"], key, row["schedule"], row["timezone"])
+
+    def _promised(self, job_id: str) -> int:
+        """Slots that are being run or still will be, and count for `repeat` then."""
+        return int(
+            self._db.execute(
+                "SELECT count(*) FROM occurrence WHERE job_id = ? AND trigger = 'schedule'"
+                " AND (state = 'claimed' OR (state = 'planned' AND exception IS NOT 'skip'))",
+                (job_id,),
+            ).fetchone()[0]
+        )
+
+    def _has_row(self, job_id: str, slot: datetime) -> bool:
+        return (
+            self._db.execute(
+                "SELECT 1 FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND slot_at = ?",
+                (job_id, to_us(slot)),
+            ).fetchone()
+            is not None
+        )
+
+    def _one(self, sql: str, *args: object) -> dict[str, Any] | None:
+        cursor = self._db.cursor()
+        cursor.row_factory = Row
+        row = cursor.execute(sql, args).fetchone()
+        return None if row is None else dict(row)
