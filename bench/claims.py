@@ -20,7 +20,7 @@ import time
 from datetime import timedelta
 
 import raw
-from common import WORK, record
+from common import WORK, calm, record
 from house import iso
 from noop import OWNER, Noop, Shifted, fill, gateway, run_until
 
@@ -94,6 +94,7 @@ def main():
         profiled(whole, options.n, PARALLEL_DEFAULT)
         return
     for _ in range(options.rounds):
+        calm()
         record("claims", "commits", **raw.commits())
         record("claims", "appends", **raw.appends())
         record("claims", "claim", **claim(options.n))

@@ -11,7 +11,7 @@ import random
 import subprocess
 import time
 
-from common import median, percentile, record, timed
+from common import calm, median, percentile, record, timed
 from house import PYTHON, House
 
 COMMANDS = {
@@ -30,6 +30,7 @@ def measure(house, rounds, names):
     argvs = {"python -c pass": [PYTHON, "-c", "pass"], **{name: house.argv(*COMMANDS[name]) for name in names}}
     for argv in argvs.values():
         timed(argv, env=house.env)  # compiled, and in the page cache
+    calm()
     for _ in range(rounds):
         for name in random.sample(list(argvs), len(argvs)):
             took[name].append(timed(argvs[name], env=house.env))

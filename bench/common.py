@@ -3,8 +3,8 @@
 Only the standard library, because the interpreters of the peers import this file too.
 
 A measurement is one JSON object on one line: appended to `results/<part>.jsonl` and printed. It carries the load
-average and the CPU pressure of the moment, so that a reader can tell a quiet run from a busy one. Nothing here judges:
-medians are taken by `report.py`, from all lines that there are.
+average, and the CPU pressure when its round began, so that a reader can tell a quiet run from a busy one. Nothing
+here judges: medians are taken by `report.py`, from all lines that there are.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 WORK = Path(os.environ.get("BENCH_WORK", os.path.join(tempfile.gettempdir(), "horae-bench")))
 RESULTS = Path(os.environ.get("BENCH_RESULTS", str(HERE / "results")))
+QUIET = 20  # percent of CPU pressure
+before = [None]  # the pressure when the last round began: what others did, not what we do
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -32,7 +34,7 @@ def record(part, what, **data):
     """Append one measurement as a JSON line and print it."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    noise = {"load1": round(os.getloadavg()[0], 1), "pressure": pressure()}
+    noise = {"load1": round(os.getloadavg()[0], 1), "pressure": before[-1] if before[-1] is not None else pressure()}
     line = json.dumps({"part": part, "what": what, "at": at, **rounded(data), **noise})
     with open(RESULTS / f"{part}.jsonl", "a", encoding="utf-8") as file:
         file.write(line + "\n")
@@ -51,6 +53,14 @@ def pressure():
         return float(text.split("avg10=")[1].split()[0])
     except (OSError, IndexError):
         return None
+
+
+def calm():
+    """Before a round: wait for a quiet moment, at most BENCH_CALM seconds (none by default). Then it goes on anyway."""
+    end = time.monotonic() + float(os.environ.get("BENCH_CALM", "0"))
+    while (pressure() or 0) > QUIET and time.monotonic() < end:
+        time.sleep(0.5)
+    before.append(pressure())
 
 
 def percentile(values, q):

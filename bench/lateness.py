@@ -18,7 +18,7 @@ import subprocess
 import time
 
 import raw
-from common import clean_env, cpu_seconds, memory_mib, peak_mib, percentile, record, sleep_until, stamps
+from common import calm, clean_env, cpu_seconds, memory_mib, peak_mib, percentile, record, sleep_until, stamps
 from house import House, iso, recurring
 
 LEAD_S = 2.5
@@ -115,6 +115,7 @@ def main():
     for _ in range(options.rounds):
         for count in map(int, options.n.split(",")):
             for kind in ("s.sh", "s.bash"):
+                calm()
                 try:
                     burst(count, kind)
                 except (RuntimeError, TimeoutError, subprocess.TimeoutExpired) as error:

@@ -81,8 +81,8 @@ async def run_until(engine: Gateway, store: SqliteStore, count: int, within_s: f
 
     def told(entries):  # on the writer's thread, after the commit
         nonlocal seen
-        seen += sum(entry.what == "completed" for entry in entries)
-        if seen >= count:
+        before, seen = seen, seen + sum(entry.what == "completed" for entry in entries)
+        if before < count <= seen:
             loop.call_soon_threadsafe(done.set)
 
     store.listen(told)

@@ -1,7 +1,8 @@
 """Markdown tables from `results/*.jsonl`: medians, with the least and the most in brackets. `report.py [part …]`
 
 Lines are grouped by what was measured and with which sizes; every other number in them becomes a column. Rows of one
-table come from the same runs, so ratios between them may be read; nothing is compared across tables.
+table come from the same runs, so ratios between them may be read; nothing is compared across tables. Lines that were
+taken on a busy machine are left out where there are calmer ones.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 
-from common import RESULTS, median
+from common import QUIET, RESULTS, median
 
 KEYS = ("what", "zone", "peer", "command", "n", "kind", "start", "gateway", "parallel", "killed")
 HIDDEN = ("part", "at", "load1", "pressure", "rounds", "window_s")
@@ -49,7 +50,8 @@ def cell(values):
 def table(rows):
     """One table for all rows that have the same columns."""
     tables = {}
-    for identity, members in groups(rows).items():
+    for identity, taken in groups(rows).items():
+        members = [row for row in taken if (row["pressure"] or 0) <= QUIET + 10] or taken
         columns = [key for key in members[0] if key not in (*KEYS, *HIDDEN)]
         tables.setdefault((tuple(key for key, _ in identity), tuple(columns)), []).append((identity, members))
     for (keys, columns), body in tables.items():

@@ -16,7 +16,7 @@ import argparse
 import subprocess
 import time
 
-from common import cpu_seconds, median, memory_mib, peak_mib, percentile, record, timed
+from common import calm, cpu_seconds, median, memory_mib, peak_mib, percentile, record, timed
 from house import PYTHON, House
 
 from horae.control.client import ask as ask_gateway
@@ -69,6 +69,7 @@ def commands(house, count, gateway, rounds):
 
     took = {"bare": [], "page": [], "create": []}
     timed(house.argv(*PAGE), env=house.env, timeout=300)
+    calm()
     for _ in range(rounds):
         took["bare"].append(timed([PYTHON, "-c", "pass"], env=house.env))
         took["page"].append(timed(house.argv(*PAGE), env=house.env, timeout=300))

@@ -11,7 +11,7 @@ import argparse
 import time
 
 import raw
-from common import WORK, cpu_seconds, peak_mib, record, sleep_until
+from common import WORK, calm, cpu_seconds, peak_mib, record, sleep_until
 from house import House, recurring
 
 
@@ -41,6 +41,7 @@ def main():
     options = ask.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
     for _ in range(options.rounds):
+        calm()
         loops = {"bare loop in Python": raw.spawn_python(options.n), "bare loop in C": raw.spawn_c(options.n)}
         got = horae(options.n, options.parallel)
         for name, loop in loops.items():

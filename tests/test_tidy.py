@@ -22,7 +22,6 @@ WAITING = (  # for a person, and for locks that others hold for an instant
     "clock.py",
     "cli/runs.py",
     "control/place.py",
-    "store/sqlite.py",
 )
 BROAD_EXCEPT = (
     "engine/gateway.py",  # the loop that must go on

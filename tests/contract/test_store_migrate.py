@@ -9,14 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 from typing import Any
-from unittest import mock
 
 import pytest
 
 from horae.core.states import DELIVERY, OCCURRENCE, OUTCOMES, RUN, TRIGGERS, terminal
 from horae.errors import NewerStore, Trouble
 from horae.store.migrate import steps
-from horae.store.sqlite import SqliteStore, write_ahead
+from horae.store.sqlite import SqliteStore, alone
 from tests.support.builders import SetClock, a_job, an_owner, at
 from tests.support.world import new_database
 
@@ -50,26 +49,15 @@ def test_ten_processes_that_open_a_new_database_at_once_migrate_it_once(tmp_path
         assert in_processes(10, open_once, str(tmp_path / f"{attempt}" / "runtime.db")) == [newest] * 10
 
 
-def test_switching_to_the_write_ahead_log_waits_for_whoever_writes(tmp_path: Path) -> None:
-    path = str(tmp_path / "runtime.db")
-    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    other.execute("BEGIN EXCLUSIVE")
-    mine = sqlite3.connect(path, timeout=0, isolation_level=None)
-    with pytest.raises(sqlite3.OperationalError, match="locked"):
-        mine.execute("PRAGMA journal_mode = WAL")
-    refusals: list[str] = []
-
-    def pause(_seconds: float) -> None:
-        refusals.append("locked")
-        if len(refusals) == 3:
-            other.execute("COMMIT")
-
-    with mock.patch("horae.store.sqlite.time.sleep", pause):
-        write_ahead(mine)
-    assert mine.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    assert len(refusals) == 3
-    other.close()
-    mine.close()
+def test_one_opener_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "runtime.db"
+    with ThreadPoolExecutor(1) as others:
+        with alone(str(tmp_path)):
+            opening = others.submit(lambda: SqliteStore(str(path), SetClock()).schema)
+            with pytest.raises(TimeoutError):
+                opening.result(0.2)
+            assert not path.exists() or path.stat().st_size == 0  # not even the switch to the log has begun
+        assert opening.result(10) == steps()[-1][0]
 
 
 def claim_all(path: str, barrier: Any, answers: Any) -> None:

@@ -77,7 +77,7 @@ def do_status(args: Namespace, output: Output) -> int:
         )
     if not found["alive"]:
         raise Unavailable(
-            f"the gateway (pid {found.get('pid')}, since {found.get('since')}) is stuck: it holds {house.path} and does not answer",
+            f"the gateway (pid {found.get('pid')}) is stuck: it holds {house.path} and does not answer",
             "stop that process, then start `horae up` again",
             gateway=dict(found),
         )

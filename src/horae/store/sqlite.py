@@ -7,9 +7,9 @@ damaged file, a file that is no database, a lock held too long.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
-import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import datetime
@@ -26,7 +26,6 @@ from horae.store.rows import to_us
 
 T = TypeVar("T")
 BUSY_S = 10.0
-SWITCH_PAUSE_S = 0.02
 
 
 class SqliteTx:
@@ -51,9 +50,10 @@ class SqliteStore:
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             self.db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
             try:
-                refuse_newer(self.db, path)  # before anything is set, so that such a file is not touched
-                prepare(self.db)
-                self.schema = migrate(self.db, path)
+                with alone(os.path.dirname(path)):
+                    refuse_newer(self.db, path)  # before anything is set, so that such a file is not touched
+                    prepare(self.db)
+                    self.schema = migrate(self.db, path)
             except BaseException:
                 self.db.close()
                 raise
@@ -103,24 +103,21 @@ class SqliteStore:
 
 def prepare(db: sqlite3.Connection) -> None:
     """Make a connection fit for writing."""
-    write_ahead(db)
+    db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA foreign_keys = ON")
     db.execute("PRAGMA cache_size = -8000")
 
 
-def write_ahead(db: sqlite3.Connection) -> None:
-    """Switch to the write-ahead log. SQLite does not wait for its turn here, so whoever meets another at it tries again."""
-    for _ in range(round(BUSY_S / SWITCH_PAUSE_S)):
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error):
-                raise
-            time.sleep(SWITCH_PAUSE_S)
-        else:
-            return
-    db.execute("PRAGMA journal_mode = WAL")
+@contextmanager
+def alone(folder: str) -> Generator[None]:
+    """One opener at a time. SQLite does not wait for its turn when it switches to the write-ahead log."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 @contextmanager

@@ -99,7 +99,7 @@ def test_read_refuses_with_the_right_error(folder: JobFolder) -> None:
         ("latin", Invalid, "latin.md, line 2: is not UTF-8 text"),
         ("dir", Trouble, "cannot be read"),
         ("pipe", Invalid, "pipe.md: is not a file"),
-        ("absent", NotFound, "no job file absent.md"),
+        ("absent", NotFound, "no job file jobs/absent.md"),
         ("dangling", Trouble, "cannot be read"),
     ]
     for slug, kind, says in cases:
@@ -140,10 +140,10 @@ def test_a_new_file(folder: JobFolder) -> None:
 
 def test_a_new_file_never_replaces_one(folder: JobFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     at(folder, "a.md").write_text("theirs")
-    with pytest.raises(Conflict, match=r"already is a job file a\.md"):
+    with pytest.raises(Conflict, match=r"already is a job file jobs/a\.md"):
         folder.write("a", "ours", expect=None)
     monkeypatch.setattr(JobFolder, "_check", lambda *_: None)  # it appears just after the look
-    with pytest.raises(Conflict, match=r"already is a job file a\.md"):
+    with pytest.raises(Conflict, match=r"already is a job file jobs/a\.md"):
         folder.write("a", "ours", expect=None)
     assert at(folder, "a.md").read_text() == "theirs"
     assert names(folder) == ["a.md"]
