@@ -10,6 +10,7 @@ import logging
 import logging.handlers
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ SIGNS = {
     "missed": "!",
     "skipped": "›",
 }
+MANY = 20  # of one kind in one commit, for example when a folder of jobs is read for the first time
 READ = {"created", "changed", "revived", "restored"}
 PLAIN = {*READ, "removed", "quarantined", "paused", "resumed", "completed_job", "void"}
 
@@ -54,9 +56,16 @@ class Narrator:
         self._name_of = name_of
 
     def tell(self, entries: Sequence[Any]) -> None:
-        """One line for each entry that a person wants to see pass by."""
+        """One line for each entry that a person wants to see pass by; one for all of a kind when they are many."""
+        many = {
+            what
+            for what, count in Counter(entry.what for entry in entries if entry.what in PLAIN).items()
+            if count > MANY
+        }
+        for what in sorted(many):
+            log.info("· %d jobs %s", sum(1 for entry in entries if entry.what == what), what.replace("_", " "))
         for entry in entries:
-            line = self.line(entry)
+            line = None if entry.what in many else self.line(entry)
             if line is not None:
                 trouble = entry.what in ("failed", "blocked", "unknown", "quarantined", "missed", "clock_changed")
                 log.log(logging.WARNING if trouble else logging.INFO, line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -334,3 +335,11 @@ def test_looking_works_the_same_with_and_without_a_gateway(home: TestHome) -> No
         home.json("run", "one", "--wait")
         during = [home.json(*words) for words in looks]
     assert [home.json(*words) for words in looks] == during
+
+
+def test_a_home_fresh_from_git_has_no_state_and_gets_one(home: TestHome) -> None:
+    home.write("kept", script="hi.sh")
+    shutil.rmtree(home.path / "state")
+    with running(home):
+        assert home.jobs()["kept"]["state"] == "active"
+        assert stat.S_IMODE((home.path / "state").stat().st_mode) == 0o700

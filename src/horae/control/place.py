@@ -66,6 +66,7 @@ class HomeLock:
         self._try(who)
 
     def _try(self, who: dict[str, Any]) -> None:
+        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)  # a home fresh from git has no state yet
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -24,7 +24,7 @@ from horae.timing.recurrence import RecurrenceSet
 from horae.timing.schedule import parse_schedule
 from horae.timing.zones import offset_s
 
-SLOTS_CACHED = 50_000  # parsed schedules kept: the same text in the same zone is parsed once
+SLOTS_CACHED = 4096  # parsed schedules kept, some kilobytes each: 100,000 jobs must not fill the memory
 
 
 @lru_cache(maxsize=SLOTS_CACHED)
