@@ -31,7 +31,7 @@ def tell(*entries: Entry) -> None:
 @pytest.mark.parametrize(
     ("told", "line", "level"),
     [
-        (entry("completed", took_s=0.012, says="low at 4", reason="exit status 0"), "✓ tides  completed in 12 ms  low at 4", "INFO"),
+        (entry("completed", took_s=0.012, says="low", reason="exit status 0"), "✓ tides  completed in 12 ms  low", "INFO"),
         (entry("failed", took_s=2.0, says="x", reason="exit status 3"), "✗ tides  failed in 2.0 s  exit status 3", "WARNING"),
         (entry("missed", reason="nothing was running", slots=40), "! tides  missed (40 slots): nothing was running", "WARNING"),
         (entry("changed", **READING), "· tides  changed: every hour; next 2026-12-01T09:00:00+01:00", "INFO"),
