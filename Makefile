@@ -42,7 +42,7 @@ lint: install
 	@$(BIN)/ruff check .
 
 types: install
-	@$(BIN)/pyright --pythonpath $(PY)
+	@$(BIN)/pyright --project pyproject.toml --pythonpath $(PY)
 
 test: install ## all tests but the long ones; ARGS goes to pytest, as in ARGS='-k store'
 	@$(PYTEST) $(ARGS)

@@ -13,7 +13,7 @@ BIN = Path(sys.executable).parent
 CHECKS = {
     "format": (str(BIN / "ruff"), "format", "--check", "."),
     "lint": (str(BIN / "ruff"), "check", "."),
-    "types": (str(BIN / "pyright"), "--pythonpath", sys.executable),
+    "types": (str(BIN / "pyright"), "--project", str(ROOT / "pyproject.toml"), "--pythonpath", sys.executable),
 }
 
 

@@ -208,15 +208,15 @@ def test_ctrl_c_in_a_command_that_waits(home: TestHome) -> None:
         assert home.ended(home.runs()[0]["id"])["state"] == "completed"
 
 
-def test_the_size_of_the_output_is_no_matter(home: TestHome, tmp_path: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_the_size_of_the_output_is_no_matter(home: TestHome, tmp_path: Path, unbuffered: str) -> None:
+    env = home.environment({"PYTHONUNBUFFERED": unbuffered})
     with (tmp_path / "full").open("w") as sink:
-        done = subprocess.run(
-            home.words("list"), env=home.environment(), stdout=sink, stderr=subprocess.PIPE, check=False
-        )
+        done = subprocess.run(home.words("list"), env=env, stdout=sink, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 0
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            home.words("--help"), env=home.environment(), stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            home.words("--help"), env=env, stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert "Traceback" not in done.stderr
     assert done.returncode == 1

@@ -86,7 +86,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _answered(words: list[str], output: Output) -> int:
     try:
         _refuse_bytes(words)
-        return dispatch(words, output)
+        status = dispatch(words, output)
+        sys.stdout.flush()  # here, where an answer that cannot be written is still told
+        return status
     except Helped as helped:
         text = helped.text
         output.emit({"help": text}, lambda: output.text(text))
