@@ -219,4 +219,5 @@ def test_the_size_of_the_output_is_no_matter(home: TestHome, tmp_path: Path, unb
             home.words("--help"), env=env, stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert "Traceback" not in done.stderr
+    assert "No space left" in done.stderr
     assert done.returncode == 1

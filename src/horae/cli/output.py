@@ -130,11 +130,17 @@ class Output:
 
     def problem(self, problem: Problem) -> None:
         """A refusal: JSON on standard output, or two lines on standard error."""
-        if self.json:
-            sys.stdout.write(_dumps({"error": problem.as_json()}))
+        try:
+            if self.json:
+                sys.stdout.write(_dumps({"error": problem.as_json()}))
             sys.stdout.flush()
-            return
-        sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError:
+            pass  # nobody reads standard output: it may be what the problem is about
+        else:
+            if self.json:
+                return
         red = f"\x1b[{COLOURS['red']}m" if self.colours and sys.stderr.isatty() else ""
         sys.stderr.write(f"{red}error:{chr(27) + '[0m' if red else ''} {_lines(problem.message)}\n")
         if problem.hint:
