@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -38,4 +39,4 @@ def test_S1_delays_intervals_cron_instants_and_phrases(
     assert re.fullmatch(written, made["job"]["schedule"])
     slots = [datetime.fromisoformat(slot["slot"]) for slot in made["slots"]]
     assert len(slots) == (1 if apart is None else 3)
-    assert {late - early for early, late in zip(slots, slots[1:], strict=False)} == ({apart} if apart else set())
+    assert {late - early for early, late in pairwise(slots)} == ({apart} if apart else set())
