@@ -20,7 +20,7 @@ import time
 from datetime import timedelta
 
 import raw
-from common import WORK, calm, record
+from common import WORK, calm, record, run_part
 from house import iso
 from noop import OWNER, Noop, Shifted, fill, gateway, run_until
 
@@ -103,4 +103,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_part(main)

@@ -11,7 +11,7 @@ import random
 import subprocess
 import time
 
-from common import calm, median, percentile, record, timed
+from common import calm, median, percentile, record, run_part, timed
 from house import PYTHON, House
 
 COMMANDS = {
@@ -65,4 +65,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_part(main)

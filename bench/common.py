@@ -159,6 +159,13 @@ def timed(argv, timeout=60, **options):
     return time.perf_counter() - start
 
 
+def run_part(main):
+    """Run a part. A request to stop unwinds it, so that what it started is ended and what it made is removed."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(130))
+    main()
+
+
 # ── waiting ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

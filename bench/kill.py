@@ -22,7 +22,7 @@ import collections
 import random
 import time
 
-from common import end_tree, record, sleep_until, tree, until
+from common import end_tree, record, run_part, sleep_until, tree, until
 from house import House, iso
 
 RECORD = """
@@ -117,4 +117,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_part(main)

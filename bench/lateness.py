@@ -18,7 +18,7 @@ import subprocess
 import time
 
 import raw
-from common import calm, clean_env, cpu_seconds, memory_mib, peak_mib, percentile, record, sleep_until, stamps
+from common import calm, clean_env, cpu_seconds, memory_mib, peak_mib, percentile, record, run_part, sleep_until, stamps
 from house import House, iso, recurring
 
 LEAD_S = 2.5
@@ -123,4 +123,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_part(main)

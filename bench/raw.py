@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import time
 
-from common import HERE, WORK, percentile, record
+from common import HERE, WORK, percentile, record, run_part
 
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 
@@ -106,4 +106,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_part(main)

@@ -16,7 +16,7 @@ import argparse
 import subprocess
 import time
 
-from common import calm, cpu_seconds, median, memory_mib, peak_mib, percentile, record, timed
+from common import calm, cpu_seconds, median, memory_mib, peak_mib, percentile, record, run_part, timed
 from house import PYTHON, House
 
 from horae.control.client import ask as ask_gateway
@@ -127,4 +127,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_part(main)

@@ -40,8 +40,17 @@ def run(name, options, quick):
         return 1
     finally:
         if process.poll() is None:
-            end_tree(process.pid)
-            process.wait()
+            stop(process)
+
+
+def stop(process):
+    """Ask it to stop, which removes what it made; past a bound end it with all that it started."""
+    process.terminate()
+    try:
+        process.wait(30)
+    except subprocess.TimeoutExpired:
+        end_tree(process.pid)
+        process.wait()
 
 
 def main():

@@ -10,7 +10,7 @@ import argparse
 import time
 from datetime import UTC, datetime, timedelta
 
-from common import median, record
+from common import median, record, run_part
 
 from horae.timing.schedule import parse_schedule
 
@@ -52,4 +52,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_part(main)

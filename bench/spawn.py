@@ -11,7 +11,7 @@ import argparse
 import time
 
 import raw
-from common import WORK, calm, cpu_seconds, peak_mib, record, sleep_until
+from common import WORK, calm, cpu_seconds, peak_mib, record, run_part, sleep_until
 from house import House, recurring
 
 
@@ -53,4 +53,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_part(main)

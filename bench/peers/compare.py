@@ -257,4 +257,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    common.run_part(main)
