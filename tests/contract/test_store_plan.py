@@ -204,32 +204,74 @@ def test_P9_a_broken_file_blocks_its_own_slots_only(s: UnderTest) -> None:
     assert {claim.job_id for claim in tick(s, owner, "08:02")} == {good.id, bad.id}
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "UPDATE job SET definition = '{\"id\": 1}' WHERE slug = 'bad'",
-        "UPDATE job SET definition = 'not json' WHERE slug = 'bad'",
-        "UPDATE job SET schedule = 'when the moon is full' WHERE slug = 'bad'",
-        "UPDATE job SET timezone = 'Mars/Phobos' WHERE slug = 'bad'",
-        "UPDATE job SET problem = 'not json' WHERE slug = 'bad'",
-        "UPDATE job SET problem = '[]' WHERE slug = 'bad'",
-    ],
-)
+NO_DEFINITION = ["'[]'", "'null'", "'3'", "'\"x\"'", "'{}'", "'{\"id\": 1}'", "'not json'", "hex(zeroblob(9))"]
+NO_INSTANT = [2**62, -(2**62), 2**63 - 1]
+DAMAGE = [
+    *(f"definition = {text}" for text in NO_DEFINITION),
+    *(f"{name} = {value}" for name in ("anchor_at", "paused_at", "cursor_at") for value in NO_INSTANT),
+    "schedule = 'when the moon is full'",
+    "schedule = ''",
+    "timezone = 'Mars/Phobos'",
+]
+
+
+@pytest.mark.parametrize("damage", [*DAMAGE, "problem = 'not json'", "problem = '[]'", "problem = '{}'"])
 def test_P9_a_damaged_row_harms_only_itself(s: UnderTest, damage: str) -> None:
     bad, good, owner = s.put(slug="bad"), s.put(slug="good"), s.sign_on()
-    s.damage(damage)
+    s.damage(f"UPDATE job SET {damage} WHERE slug = 'bad'")
     assert [claim.job_id for claim in tick(s, owner, "08:01")] == [good.id]
     assert s.slots(bad)[0][:3] == ("08:01", "settled", "blocked")
     assert [claim.job_id for claim in tick(s, owner, "08:02")] == [good.id]
     assert s.job(bad)["state"] == "quarantined"
+    assert s.planned(bad) == []
+    s.put(bad)
+    assert s.job(bad)["problem"] is None
+    assert s.planned(bad) == ["08:03"]
+    paused = "paused_at" in damage
+    assert {claim.job_id for claim in tick(s, owner, "08:03")} == {good.id} | (set() if paused else {bad.id})
+    s.do(lambda tx: tx.jobs.resume(bad.id, actor="person"))
+    assert {claim.job_id for claim in tick(s, owner, "08:04")} == {good.id, bad.id}
 
 
-def test_P9_an_orphan_whose_definition_is_damaged_does_not_keep_the_gateway_from_starting(s: UnderTest) -> None:
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("schedule", [HOURLY, "every 1 hour"], ids=["the same cadence", "another"])
+def test_P9_reading_the_file_of_a_damaged_row_mends_it_before_it_comes_due(
+    s: UnderTest, damage: str, schedule: str
+) -> None:
+    job, owner = s.put(schedule=HOURLY), s.sign_on()
+    s.damage(f"UPDATE job SET {damage}")
+    s.put(a_job(schedule=schedule))
+    assert s.planned(job) == ["09:00"]
+    s.do(lambda tx: tx.jobs.resume(job.id, actor="person"))
+    assert [len(tick(s, owner, minute)) for minute in ("09:00", "10:00", "11:00")] == [1, 1, 1]
+    assert [state for _, _, state in s.slots(job)] == ["ran", "ran", "ran", None]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_P9_a_damaged_row_keeps_nobody_from_ending_its_run_or_removing_it(s: UnderTest, damage: str) -> None:
+    job, owner = s.put(repeat=1), s.sign_on()
+    s.clock.time = at("08:01")
+    (claim,) = s.claim(owner)
+    s.do(lambda tx: tx.runs.start(claim))
+    s.damage(f"UPDATE job SET {damage}")
+    successor = s.sign_on("g2")
+    adopted = s.do(lambda tx: tx.runs.adopt(claim.run_id, successor))
+    s.do(lambda tx: tx.runs.finish(adopted, an_ending("lose", "unknown"), {}))
+    s.do(lambda tx: tx.runs.settle(adopted))
+    s.do(lambda tx: tx.jobs.resume(job.id, actor="person"))
+    s.do(lambda tx: tx.jobs.remove(job.id, actor="person", reason="gone"))
+    assert s.slots(job) == [("08:01", "settled", "ran")]
+
+
+@pytest.mark.parametrize("text", NO_DEFINITION)
+def test_P9_an_orphan_whose_definition_is_damaged_does_not_keep_the_gateway_from_starting(
+    s: UnderTest, text: str
+) -> None:
     bad, owner = s.put(slug="bad"), s.sign_on()
     s.clock.time = at("08:01")
     (claim,) = s.claim(owner)
     s.do(lambda tx: tx.runs.start(claim))
-    s.damage("UPDATE job SET definition = '{}'")
+    s.damage(f"UPDATE job SET definition = {text}")
     adopted = s.do(lambda tx: tx.runs.adopt(claim.run_id, owner))
     assert (adopted.job_id, adopted.job.name) == (bad.id, "Bad")
     s.do(lambda tx: tx.runs.finish(adopted, an_ending("lose", "unknown"), {}))

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
 from horae.core.model import Job, Limits
 from horae.errors import Invalid
@@ -54,11 +54,17 @@ def described(job: Job | None) -> dict[str, Any]:
     )
 
 
-def from_definition(values: Mapping[str, Any]) -> Job:
+def from_definition(values: object) -> Job:
     """The job that `definition` was made of. Raises Invalid for a record that is damaged or of a later version."""
+    if not isinstance(values, Mapping):
+        raise _damaged("definition")
     given: dict[str, Any] = {}
-    for key, value in values.items():
+    for key, value in cast("Mapping[str, Any]", values).items():
         if type(value) not in _TYPES.get(key, ()):
+            raise _damaged(key)
+        if key in _LISTS and not all(type(item) is str for item in value):
+            raise _damaged(key)
+        if key == "limits" and not all(type(amount) in {int, float} for amount in value.values()):
             raise _damaged(key)
         given[key] = tuple(value) if key in _LISTS else value
     for key in _ALWAYS:

@@ -17,8 +17,8 @@ from horae.core.identity import manual_key, provisional_id, slot_key
 from horae.core.model import Job
 from horae.errors import Refused
 from horae.store.journal import Journal
-from horae.store.plan import Plan
-from horae.store.rows import local, to_us
+from horae.store.plan import DAMAGE, Plan
+from horae.store.rows import local, maybe, to_us
 from horae.timing.zones import offset_s
 
 SHOWN, SHOWN_WITHIN = 3, timedelta(days=366 * 10)  # slots that the journal keeps of a new schedule
@@ -62,12 +62,14 @@ class Catalogue:
             self._journal.append("created", actor=actor, job_id=job.id, name=job.name, **self._reading(job, meaning))
             self.plan.replan(job)
             return "created"
+        amiss = self._mend(row) or (row["definition"], row["schedule"], row["timezone"]) != _stored(job)
         same_cadence = row["cadence"] == cadence_digest(job)
         if (
             row["digest"] == digest(job)
             and row["problem"] is None
             and row["removed_at"] is None
             and row["slug"] == job.slug
+            and not amiss
         ):
             self._db.execute("UPDATE job SET signature = ? WHERE id = ?", (signature, job.id))
             return "unchanged"
@@ -82,10 +84,23 @@ class Catalogue:
         if not same_cadence or row["removed_at"] is not None:
             self.plan.replan(job)
         elif row["cursor_at"] is None and row["ending"] is None and row["completed_at"] is None:
-            self.plan.plan_next(
-                job.id, after=self.now
-            )  # it was set aside, or held back by a `repeat` that is not used up
+            # it was set aside, or held back by a `repeat` that is not used up
+            self.plan.plan_next(job.id, after=self.now)
         return what
+
+    def _mend(self, row: dict[str, Any]) -> bool:
+        """Replace instants of a job that no calendar holds, in its row and in `row`; says whether there were any."""
+        lost = [name for name in ("anchor_at", "paused_at", "cursor_at") if not _readable(row[name])]
+        for name in lost:
+            row[name] = self._us
+            if name == "cursor_at":
+                (row[name],) = self._db.execute(
+                    "SELECT min(slot_at) FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND state = 'planned'"
+                    " AND exception IS NULL",
+                    (row["id"],),
+                ).fetchone()
+            self._db.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (row[name], row["id"]))
+        return bool(lost)
 
     def _reading(self, job: Job, meaning: str) -> dict[str, Any]:
         """How the schedule was understood: its meaning and its next three slots. Nobody should have to ask."""
@@ -106,7 +121,7 @@ class Catalogue:
             "schedule": job.schedule,
             "timezone": job.timezone,
             "meaning": meaning,
-            "definition": json.dumps(definition(job), ensure_ascii=False, sort_keys=True),
+            "definition": _stored(job)[0],
             "cadence": cadence,
             "digest": digest(job),
             "signature": signature,
@@ -153,14 +168,6 @@ class Catalogue:
                 return
         self._journal.append("quarantined", actor=actor, job_id=job_id, problem=problem["message"])
 
-    def set_aside(self, job_id: str, problem: str) -> None:
-        """What is stored of a job is damaged. Its file counts as never read, so that reading it again mends the job."""
-        text = json.dumps(
-            {"code": "invalid", "message": problem, "hint": "reading its file again mends it", "details": {}}
-        )
-        self._db.execute("UPDATE job SET problem = ?, signature = '', cursor_at = NULL WHERE id = ?", (text, job_id))
-        self._journal.append("quarantined", actor="gateway", job_id=job_id, problem=problem)
-
     def remove(self, job_id: str, *, actor: str, reason: str, undo: dict[str, Any] | None = None) -> int:
         """The job is no more; what it did stays on record. Slots that came due are void, later ones never were."""
         self.plan.drop(job_id, "the job was removed", keep=None)
@@ -183,6 +190,7 @@ class Catalogue:
         """Let slots run again, from the next one on. None when it was not paused."""
         row = self.get(job_id)
         if row is not None and row["paused_at"] is not None and row["removed_at"] is None:
+            self._mend(row)
             self.plan.skip_passed(row)
         done = self._db.execute(
             "UPDATE job SET paused_at = NULL, paused_by = NULL, paused_reason = NULL WHERE id = ? AND paused_at IS NOT NULL",
@@ -243,3 +251,16 @@ class Catalogue:
         cursor.row_factory = Row
         row = cursor.execute(sql, args).fetchone()
         return None if row is None else dict(row)
+
+
+def _stored(job: Job) -> tuple[str, str, str]:
+    """What of a definition the engine reads again."""
+    return json.dumps(definition(job), ensure_ascii=False, sort_keys=True), job.schedule, job.timezone
+
+
+def _readable(instant: int | None) -> bool:
+    try:
+        maybe(instant)
+    except DAMAGE:
+        return False
+    return True

@@ -20,11 +20,10 @@ from horae.core.definition import from_definition
 from horae.core.identity import run_id as id_of_run
 from horae.core.identity import slot_key
 from horae.core.model import Claim, Job, Owner
-from horae.errors import Problem
 from horae.store.catalogue import Catalogue
 from horae.store.journal import Journal
-from horae.store.plan import paused_words
-from horae.store.rows import from_us, to_us
+from horae.store.plan import DAMAGE, paused_words
+from horae.store.rows import from_us, maybe, to_us
 from horae.timing.zones import offset_s
 
 DUE = """
@@ -106,8 +105,10 @@ class Claiming:
                     row["trigger"] == "schedule" and row["exception"] is None and row["slot_at"] == row["cursor_at"]
                 )
                 back, following = self._look_ahead(row) if in_order else (None, None)
+                if not in_order:
+                    _instants(row)
                 job = from_definition(json.loads(row["definition"])) if admission.outcome is None else None
-            except (Problem, ValueError, TypeError, KeyError) as error:  # nothing of this row has been written yet
+            except DAMAGE as error:  # nothing of this row has been written yet
                 self._set_aside(row, error)
                 continue
             if job is None:
@@ -125,10 +126,9 @@ class Claiming:
 
     def _set_aside(self, row: Row, error: Exception) -> None:
         """One damaged record harms only itself: its slot is blocked, its job quarantined until its file is read again."""
-        reason = f"what is stored of the job is damaged: {error}"
+        reason = self._jobs.plan.set_aside(row["job_id"], error)
         self._db.execute(SETTLE, ("blocked", reason, self._us, None, None, row["key"]))
         self._journal.append("blocked", actor="gateway", job_id=row["job_id"], key=row["key"], reason=reason)
-        self._jobs.set_aside(row["job_id"], reason)
 
     def _flush(self) -> None:
         for sql, rows in self._bulk.items():
@@ -227,6 +227,12 @@ class Claiming:
             several = count if count > 1 else None
             self._db.execute(SETTLE, (outcome, reason, self._us, to_us(last) if several else None, several, key))
             self._journal.append(outcome, actor="gateway", job_id=row["job_id"], key=key, reason=reason, slots=count)
+
+
+def _instants(row: Row) -> None:
+    """Raise for a slot, or a cursor, that cannot be: a job whose cursor is nowhere would never plan again."""
+    from_us(row["slot_at"])
+    maybe(row["cursor_at"])
 
 
 def _candidate(row: Row, live_trigger: str | None) -> Candidate:

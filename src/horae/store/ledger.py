@@ -16,12 +16,13 @@ from typing import Any
 from horae.core.definition import from_definition
 from horae.core.model import Claim, Ending, Job, Owner, Receipt
 from horae.core.states import RUN, live, sources, target, terminal
-from horae.errors import Problem, Stale
+from horae.errors import Stale
 from horae.ports import Orphan
 from horae.store.catalogue import Catalogue
 from horae.store.claiming import Claiming, reserve_tokens
 from horae.store.journal import Journal
 from horae.store.outbox import Outbox
+from horae.store.plan import DAMAGE
 from horae.store.rows import from_us, maybe, to_us
 
 CLAIM_ROW = """
@@ -207,7 +208,7 @@ def _job(row: Row) -> Job:
     """The run's job. Of a damaged definition what the row itself says, since the run must be ended all the same."""
     try:
         return from_definition(json.loads(row["definition"]))
-    except (Problem, ValueError, TypeError):
+    except DAMAGE:
         return Job(row["job_id"], row["slug"], row["name"], row["schedule"], row["timezone"])
 
 

@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from sqlite3 import Connection, Row
@@ -17,6 +19,7 @@ from typing import Any
 from horae.core.catchup import backlog
 from horae.core.identity import slot_key
 from horae.core.model import Job
+from horae.errors import Problem
 from horae.limits import ONE_SHOT_GRACE_S
 from horae.store.journal import Journal
 from horae.store.rows import from_us, to_us
@@ -24,6 +27,8 @@ from horae.timing.recurrence import RecurrenceSet
 from horae.timing.schedule import parse_schedule
 from horae.timing.zones import offset_s
 
+# What reading a damaged row may raise: no JSON, JSON of another kind, an instant that no datetime holds, a bad schedule
+DAMAGE = (Problem, ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError)
 SLOTS_CACHED = 4096  # parsed schedules kept, some kilobytes each: 100,000 jobs must not fill the memory
 
 
@@ -62,10 +67,14 @@ class Plan:
         if row["repeat_max"] is not None and row["counted"] + self._promised(job_id) >= row["repeat_max"]:
             self._db.execute("UPDATE job SET cursor_at = NULL WHERE id = ?", (job_id,))
             return
-        slots = self.slots(row["schedule"], row["timezone"], row["anchor_at"])
-        slot = slots.next_after(after)
-        while slot is not None and self._has_row(job_id, slot):
-            slot = slots.next_after(slot)
+        try:
+            slots = self.slots(row["schedule"], row["timezone"], row["anchor_at"])
+            slot = slots.next_after(after)
+            while slot is not None and self._has_row(job_id, slot):
+                slot = slots.next_after(slot)
+        except DAMAGE as error:
+            self.set_aside(job_id, error)
+            return
         if slot is None:
             ending = (
                 "it was to run once"
@@ -76,6 +85,16 @@ class Plan:
             return
         self.plan_row(row, slot)
         self._db.execute("UPDATE job SET cursor_at = ? WHERE id = ?", (to_us(slot), job_id))
+
+    def set_aside(self, job_id: str, error: Exception) -> str:
+        """What is stored of a job is damaged. Its file counts as never read, so that reading it again mends the job."""
+        problem = f"what is stored of the job is damaged: {error}"
+        text = json.dumps(
+            {"code": "invalid", "message": problem, "hint": "reading its file again mends it", "details": {}}
+        )
+        self._db.execute("UPDATE job SET problem = ?, signature = '', cursor_at = NULL WHERE id = ?", (text, job_id))
+        self._journal.append("quarantined", actor="gateway", job_id=job_id, problem=problem)
+        return problem
 
     def note_planned(self, job_id: str, key: str, schedule: str, zone: str) -> None:
         """Why a slot has a row."""
@@ -159,9 +178,10 @@ class Plan:
                     "SELECT slot_at FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND slot_at > ?",
                     (row["id"], slot_at),
                 )
-                slots = self.slots(row["schedule"], row["timezone"], row["anchor_at"])
-                passed = backlog(slots, from_us(slot_at), self.now, {from_us(at) for (at,) in spoken})
-                to, count = to_us(passed.latest), 1 + passed.count
+                with suppress(*DAMAGE):  # of a schedule that nobody can read only the row itself is known
+                    slots = self.slots(row["schedule"], row["timezone"], row["anchor_at"])
+                    passed = backlog(slots, from_us(slot_at), self.now, {from_us(at) for (at,) in spoken})
+                    to, count = to_us(passed.latest), 1 + passed.count
             self._db.execute(
                 "UPDATE occurrence SET state = 'settled', outcome = 'skipped', reason = ?, settled_at = ?, span_to = ?,"
                 " span_count = ? WHERE key = ? AND state = 'planned'",

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 
@@ -446,11 +447,23 @@ def test_the_definition_leaves_out_defaults() -> None:
         ({"limits": []}, "limits"),
         ({"enabled": 1}, "enabled"),
         ({"skills": "a"}, "skills"),
+        ({"skills": [1]}, "skills"),
+        ({"command": [None]}, "command"),
+        ({"deliver": {}}, "deliver"),
+        ({"limits": {"usd": "much"}}, "limits"),
+        ({"limits": {"usd": [1]}}, "limits"),
+        ({"limits": {"turns": True}}, "limits"),
     ],
 )
 def test_a_damaged_definition_is_refused(change: dict[str, object], key: str) -> None:
     with pytest.raises(Invalid, match=key):
         jobfile.from_definition(jobfile.definition(TIDES) | change)
+
+
+@pytest.mark.parametrize("record", [[], None, 3, "x", [["id", "a"]], True])
+def test_a_definition_that_is_no_mapping_is_refused(record: Any) -> None:
+    with pytest.raises(Invalid, match="definition"):
+        jobfile.from_definition(record)
 
 
 def test_a_definition_without_its_id_is_refused() -> None:
