@@ -421,6 +421,62 @@ def test_an_edit_of_the_cadence_voids_what_is_due_and_keeps_exceptions_that_stil
     assert len(tick(s, owner, "10:20")) == 1
 
 
+def spans(s: UnderTest, job: Any) -> list[tuple[Any, ...]]:
+    """(first, last, count, outcome) of the settled rows."""
+    return [
+        (slot, hhmm(to) if to else slot, count or 1, outcome)
+        for slot, state, outcome, to, count in s.slots(job, "span_to", "span_count")
+        if state == "settled"
+    ]
+
+
+@pytest.mark.parametrize("change", ["another schedule", "disabled", "another zone", "removed"])
+@pytest.mark.parametrize("schedule", [HOURLY, "every 1 hour"])
+def test_P1_slots_that_passed_unseen_before_an_edit_or_a_removal_are_void(
+    s: UnderTest, schedule: str, change: str
+) -> None:
+    job = s.put(schedule=schedule)
+    s.clock.time = at("13:30")
+    if change == "removed":
+        s.do(lambda tx: tx.jobs.remove(job.id, actor="person", reason="gone"))
+    else:
+        edits = {
+            "another schedule": a_job(schedule="30 * * * *"),
+            "disabled": a_job(schedule=schedule, enabled=False),
+            "another zone": a_job(schedule=schedule, timezone="Asia/Tokyo"),
+        }
+        s.put(edits[change])
+    assert spans(s, job) == [("09:00", "13:00", 5, "void")]
+    assert len(s.planned(job)) == (change != "removed")
+    (entry,) = s.journal("void")
+    assert '"slots": 5' in entry["detail"]
+
+
+def test_P1_what_is_void_after_an_edit_leaves_out_slots_that_a_person_decided_about(s: UnderTest) -> None:
+    job = s.put()
+    exception(s, job, at("08:02"), "skip")
+    exception(s, job, at("08:04"), "move", at("10:00:30"))
+    exception(s, job, at("09:00"), "move", at("10:00:30"))
+    s.clock.time = at("09:30:30")
+    s.put(a_job(schedule=HOURLY))
+    assert spans(s, job) == [
+        ("08:01", "09:30", 87, "void"),
+        ("08:02", "08:02", 1, "void"),
+        ("08:04", "08:04", 1, "void"),
+    ]
+    assert s.planned(job) == ["09:00", "10:00"]
+
+
+def test_P1_many_slots_that_passed_before_an_edit_are_counted(s: UnderTest) -> None:
+    job = s.put()
+    s.clock.time = at("08:00:30") + 3 * DAY
+    s.put(a_job(schedule=HOURLY))
+    (row,) = s.rows("SELECT * FROM occurrence WHERE outcome = 'void'")
+    assert row["span_count"] == 3 * 24 * 60
+    assert row["span_to"] == row["slot_at"] + (3 * 24 * 60 - 1) * 60_000_000
+    assert s.planned(job) == ["09:00"]
+
+
 # ── skips and moves
 
 

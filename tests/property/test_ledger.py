@@ -11,19 +11,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from horae.errors import Refused
-from tests.support.builders import MINUTE, START, a_job, an_ending, us
+from tests.support.builders import MINUTE, a_job, an_ending, us
 from tests.support.stores import SqliteUnderTest
 from tests.support.world import scratch
 
 JOB = a_job("tides")
+EVERY = {minutes: a_job("tides", schedule=f"*/{minutes} * * * *") for minutes in (1, 5, 20)}
+MINUTE_US = 60_000_000
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("pass"), st.integers(1, 200)),
         st.tuples(st.just("skip"), st.integers(-3, 8)),
         st.tuples(st.just("move"), st.integers(-3, 8)),
         st.tuples(st.just("clear"), st.integers(-3, 8)),
+        st.tuples(st.just("edit"), st.sampled_from(sorted(EVERY))),
         st.tuples(
-            st.sampled_from(["claim", "start", "end", "release", "pause", "resume", "order", "back"]), st.just(0)
+            st.sampled_from(["claim", "start", "end", "release", "pause", "resume", "order", "back", "remove"]),
+            st.just(0),
         ),
     ),
     max_size=30,
@@ -36,12 +40,38 @@ class Play:
     def __init__(self, s: SqliteUnderTest) -> None:
         self.s, self.owner, self.claims, self.running = s, s.sign_on(), [], []
         self.latest = s.clock.time
-        s.put(JOB)
+        self.removed, self.minutes, self.since = False, 1, s.clock.time
+        self.eras: list[tuple[int, int, int]] = []  # (minutes, since, until) of the schedules so far
+        self.strides: dict[str, int] = {}  # of a span's row: how many minutes its slots are apart
+        s.put(EVERY[1])
+
+    def turn(self, minutes: int | None) -> None:
+        """The schedule becomes another, or (None) the job goes."""
+        s, now = self.s, self.s.clock.time
+        if minutes is None:
+            s.do(lambda tx: tx.jobs.remove(JOB.id, actor="person", reason="gone"))
+        else:
+            s.put(EVERY[minutes])
+        self.note()
+        if not self.removed:
+            self.eras.append((self.minutes, us(self.since), us(now)))
+        self.removed, self.minutes, self.since = minutes is None, minutes or self.minutes, now
+
+    def note(self) -> None:
+        for row in self.s.rows("SELECT key FROM occurrence WHERE span_to IS NOT NULL"):
+            self.strides.setdefault(row["key"], self.minutes * MINUTE_US)
 
     def do(self, what: str, number: int) -> None:
         s = self.s
         slot = s.clock.time.replace(second=0, microsecond=0) + number * MINUTE
+        if self.removed and what in ("skip", "move", "clear", "pause", "resume", "order"):
+            return
+        forward = s.clock.time >= self.latest  # after a step back, slots of the past may come a second time
         match what:
+            case "edit" if forward and (self.removed or number != self.minutes):
+                self.turn(number)
+            case "remove" if forward and not self.removed:
+                self.turn(None)
             case "pass":
                 s.clock.time += timedelta(seconds=17 * number)
             case "back":
@@ -71,6 +101,7 @@ class Play:
                 run_id = f"{len(s.rows('SELECT 1 FROM occurrence')):016}"
                 s.do(lambda tx: tx.jobs.order_run(JOB.id, run_id=run_id, actor="person", input=None))
         self.latest = max(self.latest, s.clock.time)
+        self.note()
 
     def check(self) -> None:
         rows = self.s.rows("SELECT * FROM occurrence WHERE trigger = 'schedule' ORDER BY slot_at")
@@ -78,16 +109,26 @@ class Play:
         covered: Counter[int] = Counter()
         for row in rows:
             last = row["span_to"] or row["slot_at"]
-            for slot in range(row["slot_at"], last + 1, 60_000_000):
-                covered[slot] += slot == row["slot_at"] or slot not in own
+            stride = self.strides.get(row["key"], MINUTE_US)
+            stands_for = [
+                slot for slot in range(row["slot_at"], last + 1, stride) if slot == row["slot_at"] or slot not in own
+            ]
+            assert len(stands_for) == (row["span_count"] or 1), "a span counts wrong"
+            covered.update(stands_for)
         (job,) = self.s.rows("SELECT * FROM job")
+        if self.removed:
+            assert job["cursor_at"] is None
+            assert all(row["state"] != "planned" or row["attempts"] for row in rows), "a removed job has a plan"
         cursor: Any = [row for row in rows if row["slot_at"] == job["cursor_at"]]
-        assert [(row["state"], row["exception"]) for row in cursor] == [("planned", None)], "no plan"
-        assert set(covered.values()) == {1}
-        first, reached = us(START + MINUTE), job["cursor_at"]
-        assert all(covered[slot] for slot in range(first, reached + 1, 60_000_000)), (
-            "a slot before the cursor has no row"
-        )
+        assert self.removed or [(row["state"], row["exception"]) for row in cursor] == [("planned", None)], "no plan"
+        assert set(covered.values()) <= {1}, "a slot is accounted for twice"
+        eras = self.eras if self.removed else [*self.eras, (self.minutes, us(self.since), job["cursor_at"])]
+        for minutes, since, until in eras:
+            stride = minutes * MINUTE_US
+            slots = range(since - since % stride + stride, until + 1, stride)
+            assert all(covered[slot] for slot in slots), (
+                "a slot before the cursor, or of an earlier schedule, has no row"
+            )
         live = self.s.rows("SELECT count(*) AS n FROM run WHERE state IN ('claimed', 'running')")[0]["n"]
         assert live <= 1, "two at once"
 

@@ -60,7 +60,7 @@ class Catalogue:
         if row is None:
             self._write(job, signature, meaning, None)
             self._journal.append("created", actor=actor, job_id=job.id, name=job.name, **self._reading(job, meaning))
-            self.plan.replan(job)
+            self.plan.replan(job, None)
             return "created"
         amiss = self._mend(row) or (row["definition"], row["schedule"], row["timezone"]) != _stored(job)
         same_cadence = row["cadence"] == cadence_digest(job)
@@ -82,7 +82,7 @@ class Catalogue:
             what, actor=actor, job_id=job.id, cadence_changed=not same_cadence, **self._reading(job, meaning)
         )
         if not same_cadence or row["removed_at"] is not None:
-            self.plan.replan(job)
+            self.plan.replan(job, row)
         elif row["cursor_at"] is None and row["ending"] is None and row["completed_at"] is None:
             # it was set aside, or held back by a `repeat` that is not used up
             self.plan.plan_next(job.id, after=self.now)
@@ -170,7 +170,9 @@ class Catalogue:
 
     def remove(self, job_id: str, *, actor: str, reason: str, undo: dict[str, Any] | None = None) -> int:
         """The job is no more; what it did stays on record. Slots that came due are void, later ones never were."""
-        self.plan.drop(job_id, "the job was removed", keep=None)
+        row = self.get(job_id)
+        if row is not None:
+            self.plan.drop(row, "the job was removed", keep=None)
         self._db.execute("UPDATE job SET removed_at = ?, cursor_at = NULL WHERE id = ?", (self._us, job_id))
         return self._journal.append("removed", actor=actor, job_id=job_id, reason=reason, undo=undo)
 

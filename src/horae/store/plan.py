@@ -132,36 +132,37 @@ class Plan:
         )
         self._journal.append("completed_job", actor="gateway", job_id=job_id, reason=reason)
 
-    def replan(self, job: Job) -> None:
-        """After a change of cadence: drop the old plan, make the new one."""
+    def replan(self, job: Job, old: dict[str, Any] | None) -> None:
+        """After a change of cadence: drop the old plan, made for the row `old`, and make the new one."""
         row = self._one("SELECT anchor_at FROM job WHERE id = ?", job.id)
         assert row is not None, "it has just been written"
         slots = self.slots(job.schedule, job.timezone, row["anchor_at"])
-        self.drop(job.id, "the schedule was changed", keep=slots)
+        if old is not None:
+            self.drop(old, "the schedule was changed", keep=slots)
         grace = timedelta(seconds=ONE_SHOT_GRACE_S if slots.dates else 0)
         self.plan_next(job.id, after=self.now - grace)
         self.complete_if_done(job.id)
 
-    def drop(self, job_id: str, reason: str, *, keep: RecurrenceSet | None) -> None:
-        """Take planned slots back: void if they came due, else as if they had never been, but for exceptions to `keep`."""
+    def drop(self, old: dict[str, Any], reason: str, *, keep: RecurrenceSet | None) -> None:
+        """Take planned slots back: void if they came due, else as if they had never been, but for exceptions to `keep`.
+
+        `old` is the job's row that they were planned for: what passed since, unseen, is void by its schedule.
+        """
         rows = self._db.execute(
             "SELECT key, slot_at, due_at, exception, attempts FROM occurrence"
             " WHERE job_id = ? AND trigger = 'schedule' AND state = 'planned'",
-            (job_id,),
+            (old["id"],),
         ).fetchall()
         for key, slot_at, due_at, exception, attempts in rows:
             if exception is not None and keep is not None and keep.contains(from_us(slot_at)):
                 continue
             if min(slot_at, due_at) <= self._us or attempts:
-                self._db.execute(
-                    "UPDATE occurrence SET state = 'settled', outcome = 'void', reason = ?, settled_at = ? WHERE key = ?",
-                    (reason, self._us, key),
-                )
-                what = "void"
+                self._settle(old, key, slot_at, exception, "void", reason)
             else:  # it never came due, so there is nothing to account for
                 self._db.execute("DELETE FROM occurrence WHERE key = ?", (key,))
-                what = "unplanned"
-            self._journal.append(what, actor="gateway", job_id=job_id, key=key, reason=reason, exception=exception)
+                self._journal.append(
+                    "unplanned", actor="gateway", job_id=old["id"], key=key, reason=reason, exception=exception
+                )
 
     def skip_passed(self, row: dict[str, Any]) -> None:
         """Slots that came due in a pause while no gateway looked: they were skipped, and must not be caught up with."""
@@ -172,26 +173,32 @@ class Plan:
             (row["id"], self._us),
         ).fetchall()
         for key, slot_at, exception in due:
-            to, count = slot_at, 1
-            if exception is None and slot_at == row["cursor_at"]:
-                spoken = self._db.execute(
-                    "SELECT slot_at FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND slot_at > ?",
-                    (row["id"], slot_at),
-                )
-                with suppress(*DAMAGE):  # of a schedule that nobody can read only the row itself is known
-                    slots = self.slots(row["schedule"], row["timezone"], row["anchor_at"])
-                    passed = backlog(slots, from_us(slot_at), self.now, {from_us(at) for (at,) in spoken})
-                    to, count = to_us(passed.latest), 1 + passed.count
-            self._db.execute(
-                "UPDATE occurrence SET state = 'settled', outcome = 'skipped', reason = ?, settled_at = ?, span_to = ?,"
-                " span_count = ? WHERE key = ? AND state = 'planned'",
-                (reason, self._us, to if count > 1 else None, count if count > 1 else None, key),
-            )
-            self._journal.append("skipped", actor="gateway", job_id=row["id"], key=key, reason=reason, slots=count)
+            self._settle(row, key, slot_at, exception, "skipped", reason)
             if slot_at == row["cursor_at"]:
                 self.plan_next(row["id"], after=self.now)
         if due:
             self.complete_if_done(row["id"])
+
+    def _settle(
+        self, row: dict[str, Any], key: str, slot_at: int, exception: str | None, outcome: str, reason: str | None
+    ) -> None:
+        """One planned row unrun. The row at the cursor stands for all slots that passed since, by the schedule of `row`."""
+        to, count = slot_at, 1
+        if exception is None and slot_at == row["cursor_at"]:
+            spoken = self._db.execute(
+                "SELECT slot_at FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND slot_at > ?",
+                (row["id"], slot_at),
+            )
+            with suppress(*DAMAGE):  # of a schedule that nobody can read only the row itself is known
+                slots = self.slots(row["schedule"], row["timezone"], row["anchor_at"])
+                passed = backlog(slots, from_us(slot_at), self.now, {from_us(at) for (at,) in spoken})
+                to, count = to_us(passed.latest), 1 + passed.count
+        self._db.execute(
+            "UPDATE occurrence SET state = 'settled', outcome = ?, reason = ?, settled_at = ?, span_to = ?,"
+            " span_count = ? WHERE key = ? AND state = 'planned'",
+            (outcome, reason, self._us, to if count > 1 else None, count if count > 1 else None, key),
+        )
+        self._journal.append(outcome, actor="gateway", job_id=row["id"], key=key, reason=reason, slots=count)
 
     def plan_row(self, row: dict[str, Any], slot: datetime) -> None:
         """One slot into a row."""
