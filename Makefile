@@ -28,7 +28,7 @@ help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: .venv/compiled ## start Horae on HOME_DIR (default .home, made with examples when absent); Ctrl-C stops it
-	@[ -e "$(HOME_DIR)" ] || $(BIN)/horae --home "$(HOME_DIR)" init --example
+	@[ -e "$(HOME_DIR)/jobs" ] || $(BIN)/horae --home "$(HOME_DIR)" init --example
 	@exec $(BIN)/horae --home "$(HOME_DIR)" up $(ARGS)
 
 install: .venv/dev .venv/compiled ## everything that developing needs, in .venv

@@ -12,7 +12,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 from horae.timing.durations import short_duration
 
@@ -42,17 +42,28 @@ def set_up(home: str, *, terminal: bool) -> str:
     log.setLevel(logging.INFO)
     log.handlers = [file]
     if terminal:
-        screen = logging.StreamHandler(sys.stdout)
+        screen = Screen(sys.stdout)
         screen.setFormatter(logging.Formatter("%(asctime)s  %(message)s", "%H:%M:%S"))
         log.addHandler(screen)
     log.propagate = False
     return path
 
 
-class Narrator:
-    """Turns journal entries into log lines. `name_of` gives a job's slug."""
+class Screen(logging.StreamHandler[TextIO]):
+    """The terminal, for as long as somebody reads it; the log file has the same lines."""
 
-    def __init__(self, name_of: Callable[[str], str]) -> None:
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  the name is logging's
+        """Say no more once nobody listens."""
+        if isinstance(sys.exc_info()[1], OSError):
+            log.removeHandler(self)
+        else:
+            super().handleError(record)
+
+
+class Narrator:
+    """Turns journal entries into log lines. `name_of(job id, fresh)` gives a job's slug; fresh: it may be another now."""
+
+    def __init__(self, name_of: Callable[[str, bool], str]) -> None:
         self._name_of = name_of
 
     def tell(self, entries: Sequence[Any]) -> None:
@@ -79,7 +90,9 @@ class Narrator:
                 several = f" ({detail['slots']} slots)" if detail.get("slots", 1) > 1 else ""
                 return f"{sign} {self._job(entry)}{what}{several}: {detail['reason']}"
             took = f" in {short_duration(detail['took_s'])}" if detail.get("took_s") is not None else ""
-            text = detail["says"] if what == "completed" else detail["reason"]
+            text = (
+                detail["says"] if what == "completed" else ": ".join(filter(None, (detail["reason"], detail["says"])))
+            )
             run = f"  [run {entry.run_id}]" if entry.run_id else ""
             return f"{sign} {self._job(entry)}{what}{took}  {text or '(nothing to say)'}{run}"
         if what in PLAIN:
@@ -93,7 +106,7 @@ class Narrator:
         return None
 
     def _job(self, entry: Any) -> str:
-        return f"{self._name_of(entry.job_id)}  " if entry.job_id else ""
+        return f"{self._name_of(entry.job_id, entry.what in READ)}  " if entry.job_id else ""
 
 
 def clock_words(stepped_s: float, slept_s: float) -> str:

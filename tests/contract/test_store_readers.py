@@ -12,7 +12,7 @@ from tests.support.builders import a_job, an_ending, at
 from tests.support.stores import SqliteUnderTest as UnderTest
 
 RUN_KEYS = {
-    "id", "job_id", "job", "slot", "slot_utc", "due", "key", "trigger", "attempt", "state", "outcome", "reason",
+    "id", "job_id", "job", "slug", "slot", "slot_utc", "due", "key", "trigger", "attempt", "state", "outcome", "reason",
     "claimed_at", "started_at", "finished_at", "lateness_s", "duration_s", "missed", "pid", "exit_code", "signal",
     "tokens", "cost_usd", "deliveries",
 }  # fmt: skip

@@ -25,7 +25,7 @@ def said(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> p
 
 
 def tell(*entries: Entry) -> None:
-    Narrator(lambda _job_id: "tides").tell(entries)
+    Narrator(lambda _job_id, _fresh: "tides").tell(entries)
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,7 @@ def _waiting(home: Home) -> list[Json]:
         reader.close()
     remedies = {
         "quarantined": "mend the file; it is taken in as soon as it is saved",
+        "failing": "`horae log RUN` shows what it said; `horae why JOB` what was decided",
         "unknown": "look at what it did; it is never run again by itself",
         "delivery": "`horae log RUN` has the result",
     }

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
-from horae.app.reload import absorb, plan_of
+from horae.app.reload import absorb, checked, plan_of
 from horae.app.upcoming import upcoming
 from horae.core.definition import described, from_definition
 from horae.core.jobfile import edit, read, slug_of, unique_slug
 from horae.core.model import Job
 from horae.core.preflight import preflight
 from horae.errors import Conflict, Invalid, NotFound, Problem, Refused
-from horae.ports import Folder, Home, Record
+from horae.ports import Folder, Home, Record, Tx
 from horae.timing.schedule import Schedule, parse_schedule
 
 Json = dict[str, Any]
 NO_GATEWAY = "no gateway is running for this home: nothing fires until `horae up`"
 FIRST_SLOTS = 3
+SWITCHED_AT_ONCE = 1000  # jobs that are paused or resumed in one transaction
 NAME_TRIES = 20
 DECIDED_MAX = 1000  # open slots that are looked at for skips and moves
 EMPTY_FILE = "---\n---\n"
@@ -75,7 +76,7 @@ def add_job(home: Home, *, schedule: str, fields: Mapping[str, Any], paused: boo
         raise _unwritten(error) from error
     _refuse_unready(home, job)
     slug = _write_new(home, name, text)
-    return _written(home, slug, parsed, before=None, after=text, paused=paused, did=f"added {name}")
+    return _written(home, slug, parsed, before=None, paused=paused, did=f"added {name} as {slug} (jobs/{slug}.md)")
 
 
 def _write_new(home: Home, name: str, text: str) -> str:
@@ -107,13 +108,19 @@ def edit_job(home: Home, *, job: str, changes: Mapping[str, Any]) -> Json:
 def replace_text(home: Home, *, slug: str, before: str, after: str) -> Json:
     """Put a new text in place of a job file, if it is valid and nobody changed the file meanwhile."""
     job = read(after, file=f"jobs/{slug}.md", slug=slug, default_timezone=home.settings.timezone)
+    schedule = checked(home, slug, after)
     row = home.store.transact(lambda tx: tx.jobs.get(job.id))
-    schedule = plan_of(job, row, home.clock.now())
+    decided = _decided(home, job.id)
     old = _definition(row) if row else None
     if old is None or any(getattr(old, key) != getattr(job, key) for key in ("script", "command", "deliver", "agent")):
         _refuse_unready(home, job)
     home.folder.write(slug, after, expect=before)
-    answer = _written(home, slug, schedule, before=before, after=after, paused=False, did=f"changed {job.name}")
+    answer = _written(home, slug, schedule, before=before, did=f"changed {job.name}", decided=decided)
+    lost = len(decided) - len(_decided(home, job.id))
+    if lost > 0:
+        answer["warnings"].append(
+            f"{lost} skipped or moved slot(s) went with the old schedule; `undo` brings them back"
+        )
     if row and row["completed_at"] is not None:
         still = home.store.transact(lambda tx: tx.jobs.get(job.id))
         revived = still is not None and still["completed_at"] is None
@@ -130,11 +137,15 @@ def pause_jobs(home: Home, *, job: str | None, reason: str | None) -> Json:
     if job is not None and rows[0]["state"] == "completed":
         raise _completed(rows[0], "paused")
     done: list[Json] = []
-    for row in rows:
-        entry = home.store.transact(lambda tx, i=row["id"]: tx.jobs.pause(i, actor=home.actor, reason=reason))
-        done.append({"id": row["id"], "slug": row["slug"], "changed": entry is not None, "entry": entry})
+    for some in _batches(rows):
+        done += home.store.transact(
+            lambda tx, some=some: [
+                _switch(row, tx.jobs.pause(row["id"], actor=home.actor, reason=reason)) for row in some
+            ]
+        )
     home.wake()
-    return _switched(done, "paused", "was paused already", "horae resume")
+    entry = None if job is not None else _together(home, done, "paused_all", "resume_many")
+    return _switched(done, "paused", "was paused already", "horae resume", entry)
 
 
 def resume_jobs(home: Home, *, job: str | None) -> Json:
@@ -147,11 +158,13 @@ def resume_jobs(home: Home, *, job: str | None) -> Json:
             f"{rows[0]['slug']} is off because its file says `enabled: false`", f"horae edit {rows[0]['slug']} --enable"
         )
     done: list[Json] = []
-    for row in rows:
-        entry = home.store.transact(lambda tx, i=row["id"]: tx.jobs.resume(i, actor=home.actor))
-        done.append({"id": row["id"], "slug": row["slug"], "changed": entry is not None, "entry": entry})
+    for some in _batches(rows):
+        done += home.store.transact(
+            lambda tx, some=some: [_switch(row, tx.jobs.resume(row["id"], actor=home.actor)) for row in some]
+        )
     home.wake()
-    return _switched(done, "resumed", "was not paused", "horae pause")
+    entry = None if job is not None else _together(home, done, "resumed_all", "pause_many")
+    return _switched(done, "resumed", "was not paused", "horae pause", entry)
 
 
 def remove_job(home: Home, *, job: str) -> Json:
@@ -209,22 +222,28 @@ def summary(home: Home, job_id: str) -> Json:
 
 
 def _written(
-    home: Home, slug: str, schedule: Schedule, *, before: str | None, after: str, paused: bool, did: str
+    home: Home,
+    slug: str,
+    schedule: Schedule,
+    *,
+    before: str | None,
+    did: str,
+    paused: bool = False,
+    decided: Sequence[Json] = (),
 ) -> Json:
     """Take in a file that was just written; put the old one back if that cannot be done."""
+    after = home.folder.read(slug)
     try:
-        job, _ = absorb(home, slug, home.actor)
+        job, _ = absorb(home, slug, home.actor, paused=paused)
     except Problem:
         if before is None:
             home.folder.remove(slug, expect=after)
         else:
             home.folder.write(slug, before, expect=after)
         raise
-    undo = {"verb": "text", "slug": slug, "before": before, "after": home.folder.read(slug)}
+    undo = {"verb": "text", "slug": slug, "before": before, "after": after, "slots": list(decided)}
     what = "added" if before is None else "edited"
     entry = home.store.transact(lambda tx: tx.journal.append(what, actor=home.actor, job_id=job.id, undo=undo))
-    if paused:
-        home.store.transact(lambda tx: tx.jobs.pause(job.id, actor=home.actor, reason="made paused"))
     warnings = [*schedule.warnings, *ready(home, job)]
     if not home.gateway:
         warnings.append(NO_GATEWAY)
@@ -266,13 +285,39 @@ def _rows(home: Home, state: str) -> list[Json]:
         reader.close()
 
 
-def _switched(done: list[Json], word: str, already: str, back: str) -> Json:
+def _batches(rows: Sequence[Record]) -> list[Sequence[Record]]:
+    """So many that a transaction stays short."""
+    return [rows[start : start + SWITCHED_AT_ONCE] for start in range(0, len(rows), SWITCHED_AT_ONCE)]
+
+
+def _switch(row: Record, entry: int | None) -> Json:
+    return {"id": row["id"], "slug": row["slug"], "changed": entry is not None, "entry": entry}
+
+
+def _together(home: Home, done: list[Json], what: str, back: str) -> int | None:
+    """What was done to many at once is one thing to undo: exactly those, and nobody else."""
+    changed = [item for item in done if item["changed"]]
+    if not changed:
+        return None
+
+    def work(tx: Tx) -> int:
+        for item in changed:
+            tx.journal.append("undone", actor=home.actor, job_id=item["id"], entry=item["entry"])
+        undo = {"verb": back, "ids": [item["id"] for item in changed]}
+        return tx.journal.append(what, actor=home.actor, undo=undo)
+
+    return home.store.transact(work)
+
+
+def _switched(done: list[Json], word: str, already: str, back: str, entry: int | None) -> Json:
     changed = [item["slug"] for item in done if item["changed"]]
-    if len(done) == 1:
+    if entry is not None:
+        did, undo = f"{word} {len(changed)} jobs", f"horae undo {entry}"
+    elif len(done) == 1:
         slug = done[0]["slug"]
         did, undo = (f"{slug} {already}", None) if not changed else (f"{word} {slug}", f"{back} {slug}")
     else:
-        did, undo = f"{word} {len(changed)} jobs", f"{back} --all" if changed else None
+        did, undo = f"no job was {word}", None
     return {"jobs": done, "did": did, "undo": undo}
 
 

@@ -65,26 +65,39 @@ def reload(home: Home, slugs: Iterable[str] | None = None, progress: Progress = 
     survey = _survey(home) if slugs is None else _look(home, slugs)
     if slugs is not None and survey.gone:
         survey = _survey(home)  # one that vanished may be the first of many: only the whole folder tells
-    _forget(home, survey.gone, survey.known, report)
     for start in range(0, len(survey.changed), BATCH):
         batch = [_candidate(home, slug, signature) for slug, signature in survey.changed[start : start + BATCH]]
         home.store.transact(
             lambda tx, batch=batch: [_take_in(home, tx, candidate, report) for candidate in batch if candidate]
         )
         progress(min(start + BATCH, len(survey.changed)), len(survey.changed))
+    _forget(home, survey.gone, survey.known, report)  # after the new names are known: a file may have been renamed
+    if report.removed:
+        _look_again(home, report)
     if survey.changed or survey.gone:
         home.wake()
     return report
 
 
-def absorb(home: Home, slug: str, actor: str) -> tuple[Job, Schedule]:
-    """Take in one file that a tool has just written. It was checked before, so it must be valid now."""
+def absorb(home: Home, slug: str, actor: str, *, paused: bool = False) -> tuple[Job, Schedule]:
+    """Take in one file that a tool has just written. It was checked before, so it must be valid now.
+
+    With `paused` the job is never active, not even for an instant.
+    """
     candidate = _candidate(home, slug, home.folder.signature(slug))
     if candidate is None or candidate.job is None:
         message = candidate.problem["message"] if candidate and candidate.problem else f"jobs/{slug}.md vanished"
         raise Invalid(message, file=f"jobs/{slug}.md")
     job = candidate.job
-    schedule = home.store.transact(lambda tx: _upsert(home, tx, job, candidate.signature, actor)[1])
+
+    def work(tx: Tx) -> Schedule:
+        _, schedule = _upsert(home, tx, job, candidate.signature, actor)
+        if paused:  # a part of making the job, so nothing that could be undone by itself
+            entry = tx.jobs.pause(job.id, actor=actor, reason="made paused")
+            tx.journal.append("undone", actor=actor, job_id=job.id, entry=entry)
+        return schedule
+
+    schedule = home.store.transact(work)
     home.wake()
     return job, schedule
 
@@ -105,6 +118,8 @@ def _look(home: Home, slugs: Iterable[str]) -> Survey:
         known = None if row is None else row["signature"]
         try:
             signature = home.folder.signature(slug)
+        except Invalid:
+            continue  # no job file could have that name
         except NotFound:
             if known not in (None, HELD):
                 survey.gone.append(slug)
@@ -112,6 +127,18 @@ def _look(home: Home, slugs: Iterable[str]) -> Survey:
         if signature != known:
             survey.changed.append((slug, signature))
     return survey
+
+
+def _look_again(home: Home, report: Report) -> None:
+    """What stood in the way of a broken file may have gone with another: the same id, for example."""
+    reader = home.read()
+    try:
+        broken = [item["job"] for item in reader.waiting(BATCH) if item["kind"] == "quarantined"]
+    finally:
+        reader.close()
+    found = dict(home.folder.scan()) if broken else {}
+    again = [_candidate(home, slug, found[slug]) for slug in broken if slug in found]
+    home.store.transact(lambda tx: [_take_in(home, tx, candidate, report) for candidate in again if candidate])
 
 
 def _candidate(home: Home, slug: str, signature: str) -> Candidate | None:
@@ -122,8 +149,11 @@ def _candidate(home: Home, slug: str, signature: str) -> Candidate | None:
         job = read(text, file=file, slug=slug, default_timezone=home.settings.timezone)
         if not job.id:
             job = replace(job, id=home.entropy(6).hex())
-            home.folder.write(slug, edit(text, {"id": job.id}), expect=text)
+            named = edit(text, {"id": job.id, "timezone": job.timezone})
+            home.folder.write(slug, named, expect=text)
             signature = home.folder.signature(slug)
+            if home.folder.read(slug) != named:
+                return None  # somebody saved it in this very moment: that will be noticed
         return Candidate(slug, signature, job, None)
     except (NotFound, Conflict):
         return None  # another hand is at it: its change will be noticed too
@@ -152,6 +182,18 @@ def _upsert(home: Home, tx: Tx, job: Job, signature: str, actor: str) -> tuple[s
     _refuse_twins(home, job, row)
     schedule = plan_of(job, row, tx.now)
     return tx.jobs.upsert(job, signature=signature, meaning=schedule.meaning, actor=actor), schedule
+
+
+def checked(home: Home, slug: str, text: str) -> Schedule:
+    """What a job file would mean, before it is written. Raises Invalid when it could not be taken in."""
+    job = read(text, file=f"jobs/{slug}.md", slug=slug, default_timezone=home.settings.timezone)
+
+    def work(tx: Tx) -> Schedule:
+        row = tx.jobs.get(job.id)
+        _refuse_twins(home, job, row)
+        return plan_of(job, row, tx.now)
+
+    return home.store.transact(work)
 
 
 def plan_of(job: Job, row: dict[str, Any] | None, now: datetime) -> Schedule:

@@ -7,12 +7,13 @@ again, the slot has run), the undo is refused and says why.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
-from horae.app.reload import absorb
+from horae.app.reload import absorb, checked
 from horae.app.upcoming import instant
 from horae.core.jobfile import compose, from_definition
-from horae.errors import Conflict, NotFound, Refused
+from horae.errors import Conflict, Invalid, NotFound, Refused
 from horae.ports import Home, Record, Tx
 
 Json = dict[str, Any]
@@ -38,12 +39,16 @@ def undo(home: Home, *, entry: int | None = None) -> Json:
     did, made = _apply(home, row, how)
 
     def mark(tx: Any) -> None:
-        for seq in (row["seq"], *made):  # what the undo itself wrote is no candidate for the next undo
-            tx.journal.append("undone", actor=home.actor, job_id=row["job_id"], key=row["key"], entry=seq)
+        tx.journal.append("undone", actor=home.actor, job_id=row["job_id"], key=row["key"], entry=row["seq"])
+        for (
+            seq
+        ) in made:  # what the undo itself wrote is undone by its number only: the next bare undo goes further back
+            tx.journal.append("undone", actor=home.actor, job_id=row["job_id"], key=row["key"], entry=seq, redo=True)
 
     home.store.transact(mark)
     home.wake()
-    return {"did": did, "undone": row["seq"], "what": row["what"], "undo": None}
+    again = f"horae undo {made[-1]}" if made else None
+    return {"did": did, "undone": row["seq"], "what": row["what"], "undo": again}
 
 
 def _apply(home: Home, row: Record, how: Json) -> tuple[str, list[int]]:
@@ -58,43 +63,84 @@ def _apply(home: Home, row: Record, how: Json) -> tuple[str, list[int]]:
         case "pause":
             paused = home.store.transact(lambda tx: tx.jobs.pause(job_id, actor=actor, reason="undo"))
             return f"paused {slug}", _only(paused)
+        case "resume_many":
+            count = _many(home, lambda tx, one: tx.jobs.resume(one, actor=actor), how["ids"])
+            return f"resumed {count} jobs", []
+        case "pause_many":
+            count = _many(home, lambda tx, one: tx.jobs.pause(one, actor=actor, reason="undo"), how["ids"])
+            return f"paused {count} jobs", []
         case "exception":
             due = instant(how["due_at"]) if "due_at" in how else None
             slot = instant(how["slot_at"])
+            if how["kind"] is None and slot <= home.clock.now():
+                again = f"`horae move {slug} SLOT --to …` gives it another time"
+                raise Refused(f"the slot's own time has passed: taken back, {slug} would run at once", again)
             back = home.store.transact(
                 lambda tx: tx.jobs.set_exception(job_id, slot, how["kind"], due=due, actor=actor)
             )
             return f"put the slot of {slug} back as it was", [back]
         case "text":
-            return _text(home, how)
+            return _text(home, how, row["seq"])
         case "restore":
-            home.folder.write(how["slug"], compose(from_definition(how["definition"])), expect=None)
+            text = compose(from_definition(how["definition"]))
+            _could_be(home, how["slug"], text)
+            home.folder.write(how["slug"], text, expect=None)
             absorb(home, how["slug"], actor)
             return f"wrote jobs/{how['slug']}.md from its last good definition; comments in it are lost", []
         case verb:
             raise Refused(f"this version cannot undo {verb!r}", "it was written by a later one")
 
 
+def _many(home: Home, switch: Callable[[Tx, str], int | None], ids: list[str]) -> int:
+    """Switch exactly those back; what that writes is no change of its own."""
+
+    def work(tx: Tx) -> int:
+        entries = [(one, switch(tx, one)) for one in ids]
+        for one, entry in entries:
+            if entry is not None:
+                tx.journal.append("undone", actor=home.actor, job_id=one, entry=entry)
+        return sum(1 for _, entry in entries if entry is not None)
+
+    return home.store.transact(work)
+
+
 def _only(entry: int | None) -> list[int]:
     return [] if entry is None else [entry]
 
 
-def _text(home: Home, how: Json) -> tuple[str, list[int]]:
+def _text(home: Home, how: Json, seq: int) -> tuple[str, list[int]]:
     slug, before, after = how["slug"], how["before"], how["after"]
     try:
         now = home.folder.read(slug)
     except NotFound:
         now = None
     if now != after:
-        raise Conflict(f"jobs/{slug}.md was changed after that", "undo the later change first, or edit the file")
+        hint = f"edit the file, or take back an earlier change by its number; this one was entry {seq}"
+        raise Conflict(f"jobs/{slug}.md was changed after the change that would be undone", hint)
     if before is None:
         home.folder.remove(slug, expect=now or "")
-        return f"removed jobs/{slug}.md again", _only(home.store.transact(lambda tx: _forgotten(tx, slug, home.actor)))
+        back = {"verb": "text", "slug": slug, "before": now, "after": None}
+        gone = home.store.transact(lambda tx: _forgotten(tx, slug, home.actor, back))
+        return f"removed {slug}: that undid its making (jobs/{slug}.md is gone)", _only(gone)
+    _could_be(home, slug, before)
     home.folder.write(slug, before, expect=now)
     job, _ = absorb(home, slug, home.actor)
     slots = how.get("slots", [])
-    made = home.store.transact(lambda tx: _decided_again(tx, job.id, slots, home.actor))
-    return f"put jobs/{slug}.md back as it was", made
+    back = {"verb": "text", "slug": slug, "before": now, "after": home.folder.read(slug)}
+
+    def work(tx: Tx) -> list[int]:
+        made = _decided_again(tx, job.id, slots, home.actor)
+        return [*made, tx.journal.append("edited", actor=home.actor, job_id=job.id, undo=back)]
+
+    return f"put jobs/{slug}.md back as it was", home.store.transact(work)
+
+
+def _could_be(home: Home, slug: str, text: str) -> None:
+    """Refuse before anything is written: a file that works now is not exchanged for one that does not."""
+    try:
+        checked(home, slug, text)
+    except Invalid as error:
+        raise Refused(f"what was before cannot be any more: {error.message}", error.hint) from error
 
 
 def _decided_again(tx: Tx, job_id: str, slots: list[Json], actor: str) -> list[int]:
@@ -108,6 +154,6 @@ def _decided_again(tx: Tx, job_id: str, slots: list[Json], actor: str) -> list[i
     return made
 
 
-def _forgotten(tx: Tx, slug: str, actor: str) -> int | None:
+def _forgotten(tx: Tx, slug: str, actor: str, back: Json) -> int | None:
     row = tx.jobs.by_slug(slug)
-    return None if row is None else tx.jobs.remove(row["id"], actor=actor, reason="its making was undone")
+    return None if row is None else tx.jobs.remove(row["id"], actor=actor, reason="its making was undone", undo=back)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from horae.app.exceptions import moment, slot_of
@@ -12,12 +12,14 @@ from horae.app.upcoming import instant, microseconds, slot_json, slots_of, upcom
 from horae.core.definition import described
 from horae.core.identity import slot_key
 from horae.errors import Invalid, NotFound
-from horae.ports import Home
+from horae.ports import Home, Reader, Record
 from horae.timing.schedule import parse_schedule
 from horae.timing.zones import version
 
 Json = dict[str, Any]
 SLOTS_MAX = 1000
+NOTES = {None: None, "skip": "skipped", "move": "moved"}
+INCLUSIVE = timedelta(microseconds=1)  # --from names the first instant that counts
 YEAR_MAX = 9900  # a preview looks fifty years ahead, and the calendar ends with 9999
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -37,14 +39,15 @@ def next_slots(
     now = home.clock.now()
     if schedule is not None:
         zone = timezone or home.settings.timezone
-        after = _start(start, zone, now)
-        parsed = parse_schedule(schedule, zone, anchor=after)
+        begin = _start(start, zone, now)
+        parsed = parse_schedule(schedule, zone, anchor=begin)
+        after = begin if start is None or parsed.kind == "interval" else begin - INCLUSIVE
         head = {"schedule": parsed.text, "meaning": parsed.meaning, "timezone": zone, "tzdata": version()}
         return {**head, "slots": upcoming_of(parsed.set, zone, after, count), "warnings": list(parsed.warnings)}
     if job is None:
         return _next_of_all(home, count)
     row = find(home, job).row
-    after = _start(start, row["timezone"], now)
+    after = now if start is None else _start(start, row["timezone"], now) - INCLUSIVE
     reader = home.read()
     try:
         slots = upcoming(row, reader.planned(row["id"], 1000), after, count)
@@ -79,7 +82,9 @@ def _next_of_all(home: Home, count: int) -> Json:
         {
             "job": row["slug"],
             "job_id": row["job_id"],
-            **slot_json(instant(row["slot_at"]), row["timezone"], row["key"], row["exception"], instant(row["due_at"])),
+            **slot_json(
+                instant(row["slot_at"]), row["timezone"], row["key"], NOTES[row["exception"]], instant(row["due_at"])
+            ),
         }
         for row in rows
     ]
@@ -129,14 +134,28 @@ def list_runs(home: Home, *, job: str | None, state: str | None, limit: int, cur
 
 
 def run_log(home: Home, *, run: str) -> Json:
-    """The result document of one run."""
+    """The result document of one run; of a job's latest when a job is named."""
     reader = home.read()
     try:
-        row = reader.find_run(run)
+        row = _run_or_latest(reader, run)
         shown = reader.list_runs(job_id=None, state=None, limit=1, cursor=None, run_id=row["id"])["runs"][0]
         return {"run": shown, **reader.output(row["id"])}
     finally:
         reader.close()
+
+
+def _run_or_latest(reader: Reader, text: str) -> Record:
+    try:
+        return reader.find_run(text)
+    except NotFound as error:
+        try:
+            job = reader.find_job(text)
+        except NotFound:
+            raise error from None
+    latest = reader.list_runs(job_id=job["id"], state=None, limit=1, cursor=None)["runs"]
+    if not latest:
+        raise NotFound(f"{job['slug']} has not run yet", "`horae next` shows when it will")
+    return reader.find_run(latest[0]["id"])
 
 
 def why(home: Home, *, job: str, slot: str | None = None, limit: int = 10) -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
 from io import TextIOWrapper
 from typing import Any, cast
 
@@ -52,6 +53,9 @@ def options_up(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--no-web", action="store_true", help="without the dashboard (there is none yet in this version)"
     )
+    parser.add_argument(
+        "--port", type=int, metavar="N", help="the dashboard's port (there is none yet in this version)"
+    )
 
 
 def do_up(args: Namespace, output: Output) -> int:
@@ -59,7 +63,12 @@ def do_up(args: Namespace, output: Output) -> int:
     house = open_house(args.home)
     house.exists()
     cast("TextIOWrapper", sys.stdout).reconfigure(line_buffering=True)
-    return up(house, echo=output.text)
+
+    def echo(text: str) -> None:
+        with suppress(OSError):  # nobody reads it any more: the work goes on, and the log file has the rest
+            output.text(text)
+
+    return up(house, echo=echo)
 
 
 def options_status(parser: ArgumentParser) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 STATES = ("active", "paused", "completed", "quarantined", "draft")
 LIMIT_MAX = 10_000
+NO_GATEWAY = "no gateway is running: nothing fires until `horae up`"
 
 
 def options_list(parser: ArgumentParser) -> None:
@@ -28,10 +29,13 @@ def do_list(args: Namespace, output: Output) -> int:
     """List jobs by slug."""
     if not 1 <= args.limit <= LIMIT_MAX:
         raise Usage(f"--limit must be from 1 to {LIMIT_MAX}, not {args.limit}")
-    reader = open_house(args.home).reader()
+    house = open_house(args.home)
+    reader = house.reader()
     answer = reader.list_jobs(all=args.all, state=args.state, limit=args.limit, cursor=args.cursor)
     reader.close()
     output.emit(answer, lambda: render(answer, output))
+    if house.holder is None:
+        output.note(NO_GATEWAY)
     return 0
 
 

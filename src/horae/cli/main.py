@@ -32,6 +32,7 @@ COMMANDS = {  # name → (module, what it does)
     "remove": ("jobs", "delete a job"),
     "check": ("jobs", "preflight a job, or all of them, without running"),
     "run": ("runs", "run a job now"),
+    "cancel": ("runs", "end a running run"),
     "runs": ("runs", "list runs, newest first"),
     "log": ("runs", "show what a run said"),
     "why": ("runs", "show the decisions about a job's slots"),

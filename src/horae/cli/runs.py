@@ -78,6 +78,22 @@ def _wait(house: House, run_id: str) -> dict[str, Any]:
         time.sleep(LOOK_EVERY_S)
 
 
+def options_cancel(parser: ArgumentParser) -> None:
+    """What `cancel` takes."""
+    parser.add_argument("run", metavar="RUN", help="a run's id or a unique beginning of it")
+
+
+def do_cancel(args: Namespace, output: Output) -> int:
+    """Ask a run to end: TERM, then KILL after its grace."""
+    house = open_house(args.home)
+    house.exists()
+    house.refuse_runs("cancel")
+    if house.holder is None:
+        raise Unavailable("no gateway is running, so no run of it can be cancelled", "`horae runs` shows what there is")
+    output.change(house.ask("cancel", actor=house.actor, run=args.run))
+    return 0
+
+
 def options_runs(parser: ArgumentParser) -> None:
     """What `runs` takes."""
     parser.add_argument("job", metavar="JOB", nargs="?", help="only runs of this job")
@@ -104,10 +120,20 @@ def do_runs(args: Namespace, output: Output) -> int:
         for run in answer["runs"]:
             delivered = ", ".join(f"{item['target']} {item['state']}" for item in run["deliveries"])
             times = _short(run["lateness_s"]), _short(run["duration_s"])
-            what = run["id"], run["state"], run["job"], run["slot"], run["trigger"]
-            rows.append((*what, *times, delivered, run["reason"]))
-        heads = ("RUN", "STATE", "JOB", "SLOT", "BY", "LATE", "TOOK", "DELIVERED", "WHY")
-        output.table(heads, rows, soft=(2, 8), states=(1,))
+            what = run["id"], run["state"], run["slug"], run["slot"], run["reason"]
+            rows.append((*what, *times, delivered, run["trigger"]))
+        heads = (
+            "RUN",
+            "STATE",
+            "JOB",
+            "SLOT",
+            "WHY",
+            "LATE",
+            "TOOK",
+            "DELIVERED",
+            "BY",
+        )  # the last ones give way first
+        output.table(heads, rows, soft=(2, 4), states=(1,))
         if answer["cursor"]:
             output.note(f"more: horae runs --cursor {answer['cursor']}")
 

@@ -38,6 +38,14 @@ def lost(name: str, why: str) -> Ending:
     return Ending("lose", why, f"{name}: nobody can say how the run ended. {why}", alert=True)
 
 
+def gist(ending: Ending) -> str:
+    """The one line to recognise an ending by: how the message begins, or where the trouble's own words end."""
+    if not ending.alert or ending.result is None:
+        return ending.message.split("\n", 1)[0]
+    words = ending.result.stderr.strip() or ending.result.stdout.strip()
+    return words.rsplit("\n", 1)[-1].strip()
+
+
 def _alert(name: str, event: str, reason: str, result: Result) -> Ending:
     parts = [f"{name} {'was cancelled' if event == 'cancel' else 'failed'}: {reason}"]
     for title, text in (("stderr", result.stderr), ("stdout", result.stdout)):

@@ -46,7 +46,6 @@ DELIVERY: Table = {
 }
 
 OUTCOMES = ("ran", "skipped", "missed", "blocked", "void")
-JOB_STATES = ("active", "paused", "completed", "quarantined", "draft")
 TRIGGERS = ("schedule", "manual")
 EXCEPTIONS = ("skip", "move")  # what a person decided in advance about one slot
 

@@ -38,16 +38,18 @@ async def fire(claim: Claim, p: Ports) -> None:
     """The whole life of one attempt."""
     try:
         reasons = preflight(claim.job, facts := p.runner.facts(claim.job), p.unreachable)  # preflight
-        if reasons:
-            ending = blocked(claim.job.name, reasons)
+        try:
+            if reasons:
+                ending = blocked(claim.job.name, reasons)
+            else:
+                async with p.slots:
+                    await p.store.commit(lambda tx: tx.runs.start(claim))
+                    result = await p.runner.run(order_for(claim, facts, p.settings), p.noted(claim))  # run
+                ending = judge(claim.job.name, result)
+        except Closed:
+            await p.store.commit(lambda tx: tx.runs.release(claim, "the gateway is stopping"))
         else:
-            async with p.slots:
-                await p.store.commit(lambda tx: tx.runs.start(claim))
-                result = await p.runner.run(order_for(claim, facts, p.settings), p.noted(claim))  # run
-            ending = judge(claim.job.name, result)
-        await conclude(claim, ending, p)
-    except Closed:
-        await p.store.commit(lambda tx: tx.runs.release(claim, "the gateway is stopping"))
+            await conclude(claim, ending, p)
     except Stale:
         return
 

@@ -52,6 +52,11 @@ class Gateway:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._woken.set)
 
+    def soon(self, call: Callable[..., object], *args: object) -> None:
+        """Have something done on the engine's own thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(call, *args)
+
     def stop(self) -> None:
         """Once: drain. Again: end the live runs too."""
         if self.stopping:
@@ -69,11 +74,11 @@ class Gateway:
         before = p.clock.reading()
         while not self.stopping:
             self._woken.clear()
+            self.looked_at = p.clock.now()
             room = CLAIM_BATCH_MAX - len(self._tasks)
             if room > 0:
                 claimed = len(self._tasks)
                 self.next_due = await step(p, self._spawn, room)
-                self.looked_at = p.clock.now()
                 if len(self._tasks) - claimed >= room:
                     continue  # there may be more
             net = p.clock.now() + timedelta(seconds=WAIT_MAX_S)
@@ -95,7 +100,7 @@ class Gateway:
         await _cancel({task for task in self._tasks if task.get_name() == ORPHAN})
         if not self._tasks:
             return
-        log.info("waiting for %d live run(s); press Ctrl-C again to end them", len(self._tasks))
+        log.info("waiting for %d live run(s); press Ctrl-C again to end them", self._slots.held)
         _, late = await asyncio.wait(self._tasks, timeout=self.ports.settings.drain_s)
         if late:
             self._stop_runs(f"the gateway stopped and the run did not end within {self.ports.settings.drain_s:.0f} s")
@@ -111,9 +116,11 @@ class Gateway:
         claim = self._tasks.pop(task)
         self._woken.set()
         error = None if task.cancelled() else task.exception()
-        if isinstance(error, Problem):
+        if error is None:
+            return
+        if self.stopping and isinstance(error, Problem):
             log.warning("run %s: its end could not be recorded and is left to the next start: %s", claim.run_id, error)
-        elif error is not None:
+        else:
             log.error("run %s: a fault of Horae ended its flow", claim.run_id, exc_info=error)
             if task.get_name() != ABANDONED:  # once: a fault in this as well is left to the next start
                 self._spawn(claim, abandon(claim, f"a fault of Horae ended its flow: {error!r}", self.ports), ABANDONED)

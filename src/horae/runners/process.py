@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 from horae.core.model import Job, Order, Result
 from horae.core.preflight import Facts
+from horae.errors import Problem
 from horae.limits import KILL_GRACE_S
 from horae.ports import Orphan, Settings
 from horae.runners.capture import Capture
@@ -38,7 +39,6 @@ class Live:
     process: subprocess.Popen[bytes]
     out: Capture
     err: Capture
-    ended: asyncio.Future[None]
     grace_s: float
     ended_by: str | None = None
     timers: list[asyncio.TimerHandle] = field(default_factory=list[asyncio.TimerHandle])
@@ -75,9 +75,7 @@ class ProcessRunner:
             why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             return Result(None, None, "", "", 0, 0, refused=why)
         loop = asyncio.get_running_loop()
-        live = Live(
-            process, Capture(order.output_bytes), Capture(order.output_bytes), loop.create_future(), order.grace_s
-        )
+        live = Live(process, Capture(order.output_bytes), Capture(order.output_bytes), order.grace_s)
         self._live[order.run_id] = live
         limit = f"wall limit of {duration_words(round(order.wall_s))} reached"
         live.timers.append(loop.call_later(order.wall_s, self._end, live, limit))
@@ -90,7 +88,8 @@ class ProcessRunner:
             for timer in live.timers:
                 timer.cancel()
             del self._live[order.run_id]
-            _kill_group(process.pid, signal.SIGKILL)
+            _kill_group(process.pid, signal.SIGKILL)  # before it is reaped: until then nobody else can have its number
+            process.poll()
         return _result(live)
 
     def stop_all(self, reason: str) -> None:
@@ -157,7 +156,8 @@ class ProcessRunner:
 
     def _note(self, live: Live, started: Callable[[int, int], Awaitable[None]]) -> None:
         async def note() -> None:
-            await started(live.process.pid, started_at(live.process.pid) or 0)
+            with contextlib.suppress(Problem):  # progress: a disk that is full has more to say than this
+                await started(live.process.pid, started_at(live.process.pid) or 0)
 
         task = asyncio.get_running_loop().create_task(note())
         self._notes.add(task)
@@ -178,7 +178,7 @@ def _read(loop: asyncio.AbstractEventLoop, fd: int, capture: Capture) -> bool:
 
 
 async def _gone(pid: int, child: subprocess.Popen[bytes] | None = None) -> None:
-    """Wait for a process to end, ours or not; reap it if it is ours."""
+    """Wait for a process to end, ours or not. On Linux a child of ours is left to be reaped."""
     loop = asyncio.get_running_loop()
     if sys.platform != "linux":
         if child is not None:
@@ -195,8 +195,6 @@ async def _gone(pid: int, child: subprocess.Popen[bytes] | None = None) -> None:
     finally:
         loop.remove_reader(fd)
         os.close(fd)
-    if child is not None:
-        child.wait()
 
 
 def _end_orphan(orphan: Orphan, number: int, ended: list[int]) -> None:

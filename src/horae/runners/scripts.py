@@ -86,7 +86,7 @@ def command_facts(argv: Sequence[str], folder: str, commands: Sequence[str], pat
     named = argv[0] in commands or (program is not None and program in commands)
     if not named and program not in (None, *(shutil.which(name, path=path) for name in commands)):
         listed = ", ".join(commands) or "empty"
-        hint = f'add it to `commands = ["{argv[0]}"]` in config.toml'
+        hint = f'add it to `commands = ["{argv[0]}"]` in config.toml, which a gateway reads at its start'
         return Facts(problems=(f"program {argv[0]} is not on the list of allowed commands ({listed}); {hint}",))
     if program is None:
         return Facts(problems=(f"program {argv[0]} is not on this machine",))

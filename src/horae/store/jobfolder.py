@@ -65,9 +65,12 @@ class JobFolder:
     def signature(self, slug: str) -> str:
         """What `scan` gives for this file: it changes when the file is written. Raises NotFound, Trouble."""
         try:
-            return signature_from(os.stat(self.path(slug)))
+            found = os.stat(self.path(slug))
         except OSError as error:
             raise self._cannot_read(slug, error) from error
+        if not stat.S_ISREG(found.st_mode):
+            raise NotFound(f"{shown(slug)} is not a file", path=self.path(slug))
+        return signature_from(found)
 
     def read(self, slug: str) -> str:
         """The text of a job file, as it is. Raises NotFound, Trouble, or Invalid if it is too large or no text."""

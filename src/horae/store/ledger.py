@@ -15,6 +15,7 @@ from typing import Any
 
 from horae.core.definition import from_definition
 from horae.core.model import Claim, Ending, Job, Owner, Receipt
+from horae.core.outcome import gist
 from horae.core.states import RUN, live, sources, target, terminal
 from horae.errors import Stale
 from horae.ports import Orphan
@@ -99,7 +100,7 @@ class Ledger:
             run_id=claim.run_id,
             reason=ending.reason,
             took_s=None if started is None else (self._us - started) / 1e6,
-            says=ending.message.split("\n", 1)[0][:SAYS_CHARS],
+            says=gist(ending)[:SAYS_CHARS],
         )
         return left
 

@@ -11,6 +11,7 @@ import os
 import sqlite3
 
 from horae.errors import Ambiguous, Invalid, NotFound, Trouble
+from horae.store.attention import told, waiting
 from horae.store.migrate import newer, steps, version
 from horae.store.rows import local, zulu
 
@@ -37,7 +38,7 @@ WHERE j.removed_at IS NULL AND j.slug > :cursor {{where}}
 ORDER BY j.slug LIMIT :limit
 """
 RUNS = """
-SELECT r.id, r.job_id, j.name AS job, r.key, r.attempt, r.state, r.reason, r.claimed_at, r.started_at, r.finished_at,
+SELECT r.id, r.job_id, j.name AS job, j.slug, r.key, r.attempt, r.state, r.reason, r.claimed_at, r.started_at, r.finished_at,
        r.exit_code, r.signal, r.tokens, r.cost_usd, r.pid, o.slot_at, o.due_at, o.offset_s, o.trigger, o.outcome, o.missed
 FROM run r JOIN occurrence o ON o.key = r.key JOIN job j ON j.id = r.job_id
 WHERE r.claimed_at <= :before AND (r.claimed_at < :before OR r.id < :after) {where}
@@ -50,7 +51,7 @@ def open_reader(path: str) -> Reader | None:
     if not os.path.exists(path):
         return None
     try:
-        db = sqlite3.connect(path, timeout=5.0, isolation_level=None)
+        db = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
         db.row_factory = sqlite3.Row
         found, newest = version(db), steps()[-1][0]
         if found > newest:
@@ -180,6 +181,7 @@ class Reader:
             "id": row["id"],
             "job_id": row["job_id"],
             "job": row["job"],
+            "slug": row["slug"],
             "slot": local(row["slot_at"], offset),
             "slot_utc": zulu(row["slot_at"]),
             "due": local(row["due_at"], offset),
@@ -193,7 +195,9 @@ class Reader:
             "started_at": local(started, offset),
             "finished_at": local(finished, offset),
             "lateness_s": None if started is None else max(0, started - row["due_at"]) / 1e6,
-            "duration_s": None if started is None or finished is None else max(0, finished - started) / 1e6,
+            "duration_s": None
+            if started is None or finished is None or row["state"] == "unknown"
+            else max(0, finished - started) / 1e6,
             "missed": row["missed"],
             "pid": row["pid"],
             "exit_code": row["exit_code"],
@@ -285,7 +289,9 @@ class Reader:
     def was_undone(self, seq: int) -> bool:
         """Whether an entry has been taken back already."""
         found = self._db.execute(
-            "SELECT 1 FROM journal WHERE what = 'undone' AND json_extract(detail, '$.entry') = ? LIMIT 1", (seq,)
+            "SELECT 1 FROM journal WHERE what = 'undone' AND json_extract(detail, '$.entry') = ?"
+            " AND json_extract(detail, '$.redo') IS NULL LIMIT 1",
+            (seq,),
         )
         return found.fetchone() is not None
 
@@ -317,62 +323,18 @@ class Reader:
         return None if word == "ok" else str(word)
 
     def waiting(self, limit: int) -> list[Json]:
-        """What waits for a person: broken files, runs whose end nobody knows, deliveries that reached nobody."""
-        found: list[Json] = [
-            {"kind": "quarantined", "job": slug, "run": None, "what": problem["message"], "hint": problem["hint"]}
-            for slug, problem in self._broken(limit)
-        ]
-        found += [
-            {"kind": "unknown", "job": row["slug"], "run": row["id"], "what": row["reason"], "hint": None}
-            for row in self._db.execute(
-                "SELECT j.slug, r.id, r.reason FROM run r JOIN job j ON j.id = r.job_id WHERE r.state = 'unknown'"
-                " ORDER BY r.claimed_at DESC LIMIT ?",
-                (limit,),
-            )
-        ]
-        found += [
-            {
-                "kind": "delivery",
-                "job": row["slug"],
-                "run": row["run_id"],
-                "hint": None,
-                "what": f"{row['target']}: {row['reason']}",
-            }
-            for row in self._db.execute(
-                "SELECT j.slug, d.run_id, d.target, d.reason FROM delivery d JOIN run r ON r.id = d.run_id"
-                " JOIN job j ON j.id = r.job_id WHERE d.state IN ('failed', 'unknown') ORDER BY d.id DESC LIMIT ?",
-                (limit,),
-            )
-        ]
-        return found[:limit]
+        """What waits for a person (see `attention.py`)."""
+        return waiting(self._db, limit)
 
     def signatures(self) -> dict[str, str]:
         """slug → signature of the file as it was last read."""
         return dict(self._db.execute("SELECT slug, signature FROM job WHERE removed_at IS NULL").fetchall())
-
-    def _broken(self, limit: int) -> list[tuple[str, Json]]:
-        rows = self._db.execute(
-            "SELECT slug, problem FROM job WHERE problem IS NOT NULL AND removed_at IS NULL ORDER BY slug LIMIT ?",
-            (limit,),
-        )
-        return [(slug, told(problem)) for slug, problem in rows]
 
     def counts(self) -> dict[str, int]:
         """How many jobs are in each state."""
         return dict(
             self._db.execute("SELECT state, count(*) FROM job WHERE removed_at IS NULL GROUP BY state").fetchall()
         )
-
-
-def told(problem: str) -> Json:
-    """What is wrong with a job's file. A note that is itself damaged is shown as it lies there, and breaks no list."""
-    try:
-        found = json.loads(problem)
-    except ValueError:
-        found = None
-    if isinstance(found, dict) and "message" in found:
-        return {"code": "invalid", "hint": None, "details": {}, **found}
-    return {"code": "invalid", "message": problem, "hint": "reading its file again mends it", "details": {}}
 
 
 def job_json(row: sqlite3.Row) -> Json:

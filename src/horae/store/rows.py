@@ -21,11 +21,6 @@ def from_us(value: int) -> datetime:
     return EPOCH + timedelta(microseconds=value)
 
 
-def maybe_us(instant: datetime | None) -> int | None:
-    """The same for what may be absent."""
-    return None if instant is None else to_us(instant)
-
-
 def maybe(value: int | None) -> datetime | None:
     """The same for what may be absent."""
     return None if value is None else from_us(value)

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 
 from watchfiles import Change, watch
 
+from horae.store.jobscan import slug_in
+
 SETTLE_MS = 100  # an editor writes in several steps; the watching library also looks that often whether to stop
 SURVEY_EVERY_MS = 600_000  # of quiet: 100,000 files cost half a second to look at, under a thousandth of that time
 POLL_S = 60.0  # where nothing can be watched
@@ -70,8 +72,7 @@ class FolderWatch:
             paths = {path for _, path in batch}
             if self._folder in paths:
                 return
-            yield sorted({os.path.basename(path)[:-3] for path in paths}) or None
+            yield sorted(slug for path in paths if (slug := slug_in(os.path.basename(path)))) or None
 
     def _matters(self, _change: Change, path: str) -> bool:
-        name = os.path.basename(path)
-        return path == self._folder or (name.endswith(".md") and not name.startswith((".", "#")))
+        return path == self._folder or slug_in(os.path.basename(path)) is not None

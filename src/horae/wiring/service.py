@@ -27,9 +27,9 @@ from horae.core.lateness import summary
 from horae.core.model import Owner
 from horae.engine.gateway import Gateway
 from horae.engine.slots import Slots
-from horae.errors import Problem
+from horae.errors import Problem, Refused
 from horae.log import Narrator, set_up
-from horae.ports import Home, Ports
+from horae.ports import Home, Ports, Reader
 from horae.runners.liveness import boot_id, host_id, started_at
 from horae.runners.process import ProcessRunner
 from horae.settings import load
@@ -61,12 +61,14 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         stack.callback(clock.close)
         store = SqliteStore(database(home), clock)
         stack.callback(store.close)
+        names = Names(home)
+        stack.callback(names.close)
         trouble: list[Problem] = []
         writer = GroupWriter(store, partial(_troubled, trouble))
         writer.start()
         stack.callback(writer.close)
         path = set_up(home, terminal=True)
-        store.listen(Narrator(_names(home)).tell)
+        store.listen(Narrator(names.of).tell)
 
         runner = ProcessRunner(settings)
         slots = Slots(settings.parallel)
@@ -83,8 +85,9 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         _tell(report)
         verbs = _verbs(whole, gateway, runner, since, trouble)
         await stack.enter_async_context(serving(home, verbs))
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, _asked_to_stop, gateway, writer)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # HUP: its terminal was closed
+            if signal.getsignal(number) != signal.SIG_IGN:  # nohup means what it says
+                asyncio.get_running_loop().add_signal_handler(number, _asked_to_stop, gateway, writer)
         echo("ready: runs are shown as they end; Ctrl-C stops")
         await gateway.run()
         echo("stopped")
@@ -106,10 +109,24 @@ def _verbs(
         found = runner.so_far(run)
         return {"live": found is not None, "stdout": found[0] if found else "", "stderr": found[1] if found else ""}
 
+    def cancel(*, actor: str, run: str) -> dict[str, Any]:
+        view = home.read()
+        try:
+            found = view.find_run(run)
+        finally:
+            view.close()
+        if found["state"] != "running":
+            raise Refused(
+                f"run {found['id']} is {found['state']}: only a running one can be cancelled", "`horae runs` lists them"
+            )
+        gateway.soon(runner.cancel, found["id"], f"cancelled by {actor}")
+        return {"run_id": found["id"], "did": f"asked run {found['id']} to end", "undo": None}
+
     verbs: dict[str, Callable[..., Any]] = {name: as_actor(verb) for name, verb in VERBS.items()}
     verbs["status"] = lambda: _status(home, gateway, since, trouble)
     verbs["so_far"] = so_far
     verbs["wake"] = gateway.wake
+    verbs["cancel"] = cancel
     return verbs
 
 
@@ -173,20 +190,23 @@ def _troubled(trouble: list[Problem], problem: Problem | None) -> None:
         log.error("%s; trying again until it can", problem.message)
 
 
-def _names(home: str) -> Callable[[str], str]:
-    """job id → slug, read when first needed."""
-    known: dict[str, str] = {}
+class Names:
+    """job id → slug, for the log: one reader, kept open, since a burst names a thousand jobs in a second."""
 
-    def name_of(job_id: str) -> str:
-        if job_id not in known:
-            view = reader(home)
-            try:
-                found = view.slug_of(job_id)
-            finally:
-                view.close()
-            if found is None:
-                return job_id
-            known[job_id] = found
-        return known[job_id]
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self._reader: Reader | None = None
+        self._known: dict[str, str] = {}
 
-    return name_of
+    def of(self, job_id: str, fresh: bool) -> str:
+        """The slug; `fresh` when it may have changed."""
+        if fresh or job_id not in self._known:
+            if self._reader is None:
+                self._reader = reader(self._home)
+            self._known[job_id] = self._reader.slug_of(job_id) or job_id
+        return self._known[job_id]
+
+    def close(self) -> None:
+        """Close the reader. Nothing is named any more."""
+        if self._reader is not None:
+            self._reader.close()

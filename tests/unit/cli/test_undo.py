@@ -73,7 +73,10 @@ def test_a_removed_job_comes_back_with_what_was_decided_about_its_slots(kept: Te
 
 def test_undo_names_the_job_and_is_not_repeated(kept: TestHome) -> None:
     entry = kept.json("pause", "kept")["jobs"][0]["entry"]
-    assert kept.horae("undo", str(entry)).out == "resumed kept\n"
+    said = kept.horae("undo", str(entry)).out
+    assert said.startswith("resumed kept\n")
+    again = said.split("undo: horae ")[1].split()
+    assert kept.json(*again)["did"] == "paused kept"
     assert "undone already" in kept.error("undo", str(entry), status=4)["message"]
     assert "no entry" in kept.error("undo", "9999", status=3)["message"]
     assert kept.error("undo", "9" * 30, status=2)["code"] == "usage"

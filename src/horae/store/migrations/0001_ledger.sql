@@ -109,6 +109,7 @@ CREATE TABLE run (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX run_job ON run (job_id, claimed_at);
 CREATE INDEX run_recent ON run (claimed_at);
+CREATE INDEX run_failed ON run (claimed_at, job_id) WHERE state IN ('failed', 'blocked');
 CREATE INDEX run_unknown ON run (claimed_at) WHERE state = 'unknown';
 CREATE INDEX run_live ON run (gateway_id) WHERE state IN ('claimed', 'running');
 

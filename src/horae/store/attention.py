@@ -1,0 +1,58 @@
+"""What waits for a person: broken files, jobs that fail, runs whose end nobody knows, deliveries that reached nobody.
+
+Of jobs that were removed nothing waits any more. Imports next to nothing, like `queries.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Json = dict[str, Any]
+
+BROKEN = "SELECT slug, problem FROM job WHERE problem IS NOT NULL AND removed_at IS NULL ORDER BY slug LIMIT ?"
+FAILED = """
+SELECT j.slug, r.id, r.reason FROM job j JOIN run r ON r.id = (
+  SELECT x.id FROM run x WHERE x.job_id = j.id AND x.state <> 'released' ORDER BY x.claimed_at DESC, x.attempt DESC LIMIT 1)
+WHERE r.state IN ('failed', 'blocked') AND j.removed_at IS NULL AND j.completed_at IS NULL
+  AND j.id IN (SELECT DISTINCT f.job_id FROM run f WHERE f.state IN ('failed', 'blocked') ORDER BY f.claimed_at DESC LIMIT 500)
+ORDER BY j.slug LIMIT ?
+"""
+UNKNOWN = """
+SELECT j.slug, r.id, r.reason FROM run r JOIN job j ON j.id = r.job_id
+WHERE r.state = 'unknown' AND j.removed_at IS NULL ORDER BY r.claimed_at DESC LIMIT ?
+"""
+UNDELIVERED = """
+SELECT j.slug, d.run_id, d.target || ': ' || coalesce(d.reason, '') FROM delivery d
+JOIN run r ON r.id = d.run_id JOIN job j ON j.id = r.job_id
+WHERE d.state IN ('failed', 'unknown') AND j.removed_at IS NULL ORDER BY d.id DESC LIMIT ?
+"""
+
+
+def waiting(db: sqlite3.Connection, limit: int) -> list[Json]:
+    """At most `limit` things, by kind."""
+    found: list[Json] = []
+    for slug, text in db.execute(BROKEN, (limit,)):
+        problem = told(text)
+        found.append(
+            {"kind": "quarantined", "job": slug, "run": None, "what": problem["message"], "hint": problem["hint"]}
+        )
+    for kind, sql in (("failing", FAILED), ("unknown", UNKNOWN), ("delivery", UNDELIVERED)):
+        for slug, run, what in db.execute(sql, (limit,)):
+            found.append({"kind": kind, "job": slug, "run": run, "what": what, "hint": None})
+    return found[:limit]
+
+
+def told(problem: str) -> Json:
+    """What is wrong with a job's file. A note that is itself damaged is shown as it lies there, and breaks no list."""
+    try:
+        found = json.loads(problem)
+    except ValueError:
+        found = None
+    if isinstance(found, dict) and "message" in found:
+        return {"code": "invalid", "hint": None, "details": {}, **found}
+    return {"code": "invalid", "message": problem, "hint": "reading its file again mends it", "details": {}}
