@@ -61,6 +61,10 @@ def find(home: Home, name: str) -> Found:
 
 def add_job(home: Home, *, schedule: str, fields: Mapping[str, Any], paused: bool = False) -> Json:
     """Make a job. `fields` are keys of a job file, in the forms that the file takes."""
+    if not any(fields.get(key) for key in ("prompt", "script", "command")):
+        raise Invalid(
+            "it is not said what to do", "name a script in scripts/ with --script FILE, or a program with --command"
+        )
     now = home.clock.now()
     timezone = str(fields.get("timezone") or home.settings.timezone)
     parsed = parse_schedule(schedule, timezone, anchor=now)

@@ -103,6 +103,8 @@ def do_status(args: Namespace, output: Output) -> int:
             else "no run yet"
         )
         alive = f"alive, pid {found['pid']}, since {found['since']}, version {found['version']}"
+        if answer["stopping"]:
+            alive += "; it is stopping: nothing new starts"
         output.pairs([
             ("gateway", output.paint(alive, "green")),
             ("next due", answer["next_due"] or "nothing is planned"),

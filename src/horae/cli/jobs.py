@@ -179,7 +179,8 @@ def do_show(args: Namespace, output: Output) -> int:
             output.outside("\n".join(shown))
             if len(shown) < len(lines):
                 output.text(f"… and {len(lines) - len(shown)} more lines: horae show {job['slug']} --prompt")
-        output.text("next slots:" if answer["slots"] else "no slots ahead")
+        passed = "" if state["state"] == "active" else f", which will not run while it is {state['state']}"
+        output.text(f"next slots{passed}:" if answer["slots"] else "no slots ahead")
         output.slots(answer["slots"])
         for run in answer["runs"][:1]:
             output.text(

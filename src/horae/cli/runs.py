@@ -194,7 +194,7 @@ def render_log(answer: dict[str, Any], output: Output) -> None:
             f"delivery: {item['target']} {output.state(item['state'])} {item['reason'] or item['evidence'] or ''}"
         )
     if answer["message"] is None:
-        output.text("it has not ended; `horae log RUN --follow` shows its output as it comes")
+        output.text(f"it has not ended; `horae log {run['id']} --follow` shows its output as it comes")
     for title in ("stdout", "stderr"):
         if answer[title]:
             cut = answer[f"{title}_cut_bytes"]

@@ -38,7 +38,7 @@ def do_next(args: Namespace, output: Output) -> int:
         if answer["meaning"]:
             output.text(f"{answer['meaning']} ({answer['timezone']})")
         if answer.get("job", {}).get("state") not in (None, "active"):
-            output.note(f"the job is {answer['job']['state']}: these slots will not run as it is")
+            output.note(f"these slots will not run while the job is {answer['job']['state']}")
         for slot in answer["slots"]:
             moved = f" → {slot['due']}" if slot["due"] != slot["slot"] else ""
             job = f"  {slot['job']}" if "job" in slot else ""
