@@ -615,3 +615,162 @@ def test_resume_keeps_a_slot_that_was_moved_past_now(s: UnderTest) -> None:
     (row,) = s.rows("SELECT * FROM occurrence WHERE outcome = 'skipped'")
     assert (hhmm(row["slot_at"]), row["span_count"]) == ("10:00", 2)
     assert len(tick(s, owner, "12:00")) == len(tick(s, owner, "12:30")) == 1
+
+
+# ── several slots of one job are due at once: the latest runs, the others were missed
+
+
+NOTHING_RAN = "nothing was running to start it in time"
+
+
+def ends(s: UnderTest, job: Any) -> list[tuple[Any, ...]]:
+    assert {row["reason"] for row in s.rows("SELECT reason FROM occurrence WHERE outcome = 'missed'")} <= {NOTHING_RAN}
+    return [(slot, outcome or state) for slot, state, outcome in s.slots(job)]
+
+
+MISSED_THEN_RUN = [
+    *((f"{hour:02}:00", "missed") for hour in range(9, 13)),
+    ("13:00", "claimed"),
+    ("14:00", "planned"),
+]
+
+
+def test_P1_P4_a_moved_slot_and_the_latest_after_a_downtime(s: UnderTest) -> None:
+    job, owner = s.put(schedule=HOURLY), s.sign_on()
+    exception(s, job, at("09:00"), "move", at("10:00"))
+    s.clock.time = at("13:30")
+    (claim,) = s.claim(owner)
+    assert (claim.slot, claim.missed) == (at("13:00"), 4)
+    assert ends(s, job) == MISSED_THEN_RUN
+
+
+def test_P1_P4_a_moved_slot_counts_by_the_instant_it_is_due(s: UnderTest) -> None:
+    job, owner = s.put(schedule=HOURLY), s.sign_on()
+    exception(s, job, at("09:00"), "move", at("13:20"))
+    s.clock.time = at("13:30")
+    (claim,) = s.claim(owner)
+    assert (claim.slot, claim.due, claim.missed) == (at("09:00"), at("13:20"), 4)
+    assert ends(s, job) == [
+        ("09:00", "claimed"),
+        *((f"{hour}:00", "missed") for hour in range(10, 14)),
+        ("14:00", "planned"),
+    ]
+
+
+def test_P1_P4_a_slot_moved_to_an_earlier_instant_and_the_latest_after_a_downtime(s: UnderTest) -> None:
+    job, owner = s.put(schedule=HOURLY), s.sign_on()
+    exception(s, job, at("15:00"), "move", at("08:30"))
+    s.clock.time = at("10:30")
+    (claim,) = s.claim(owner)
+    assert (claim.slot, claim.missed) == (at("10:00"), 2)
+    assert ends(s, job) == [("09:00", "missed"), ("10:00", "claimed"), ("11:00", "planned"), ("15:00", "missed")]
+
+
+def test_P1_P4_a_slot_moved_onto_the_next_one(s: UnderTest) -> None:
+    job, owner = s.put(schedule=HOURLY), s.sign_on()
+    exception(s, job, at("09:00"), "move", at("10:00"))
+    (claim,) = tick(s, owner, "10:00")
+    assert (claim.slot, claim.missed) == (at("10:00"), 1)
+    assert ends(s, job) == [("09:00", "missed"), ("10:00", "ran"), ("11:00", "planned")]
+
+
+@pytest.mark.parametrize("slot", ["09:00", "11:00", "13:00"])
+def test_P1_P4_an_undone_skip_and_the_latest_after_a_downtime(s: UnderTest, slot: str) -> None:
+    job, owner = s.put(schedule=HOURLY), s.sign_on()
+    exception(s, job, at(slot), "skip")
+    exception(s, job, at(slot), None)
+    s.clock.time = at("13:30")
+    (claim,) = s.claim(owner)
+    assert (claim.slot, claim.missed) == (at("13:00"), 4)
+    assert ends(s, job) == MISSED_THEN_RUN
+
+
+def test_P1_P4_a_released_claim_and_the_latest_after_a_downtime(s: UnderTest) -> None:
+    """The released run stood for a missed slot; the one that runs in its place stands for that one too."""
+    job, owner = s.put(schedule=HOURLY), s.sign_on()
+    s.clock.time = at("10:00")
+    (claim,) = s.claim(owner)
+    s.do(lambda tx: tx.runs.release(claim, "the gateway is stopping"))
+    s.clock.time = at("13:30")
+    (claim,) = s.claim(s.sign_on("g2"))
+    assert (claim.slot, claim.missed) == (at("13:00"), 4)
+    assert ends(s, job) == MISSED_THEN_RUN
+    s.carry_out(claim)
+    assert len(tick(s, owner, "14:00")) == 1
+
+
+def test_P4_what_a_person_skipped_is_no_rival(s: UnderTest) -> None:
+    job, owner = s.put(schedule=HOURLY), s.sign_on()
+    exception(s, job, at("09:00"), "move", at("10:10"))
+    exception(s, job, at("11:00"), "skip")
+    s.clock.time = at("11:30")
+    (claim,) = s.claim(owner)
+    assert (claim.slot, claim.due, claim.missed) == (at("09:00"), at("10:10"), 1)
+    assert ends(s, job) == [("09:00", "claimed"), ("10:00", "missed"), ("11:00", "skipped"), ("12:00", "planned")]
+
+
+def test_P4_slots_that_come_due_during_a_run_are_skipped_and_not_missed(s: UnderTest) -> None:
+    job, owner = s.put(schedule=HOURLY), s.sign_on()
+    exception(s, job, at("10:00"), "move", at("11:10"))
+    s.clock.time = at("09:00")
+    (claim,) = s.claim(owner)
+    s.do(lambda tx: tx.runs.start(claim))
+    s.clock.time = at("12:30")
+    assert s.claim(owner) == []
+    assert {row["reason"] for row in s.rows("SELECT reason FROM occurrence WHERE state = 'settled'")} == {
+        "the previous run was still going"
+    }
+    assert [outcome for _, outcome in ends(s, job)] == ["claimed", "skipped", "skipped", "skipped", "planned"]
+
+
+@pytest.mark.parametrize("missed", [2 * MISSED_ROWS_MAX, 3])
+def test_P1_a_long_downtime_with_a_moved_slot_counts_all_of_it(s: UnderTest, missed: int) -> None:
+    job, owner = s.put(), s.sign_on()
+    exception(s, job, at("08:01"), "move", at("08:02:30"))
+    s.clock.time = at("08:01:10") + missed * MINUTE
+    (claim,) = s.claim(owner)
+    assert claim.missed == missed
+    rows = s.rows("SELECT span_count FROM occurrence WHERE job_id = ? AND outcome = 'missed'", job.id)
+    assert sum(row["span_count"] or 1 for row in rows) == missed
+
+
+def test_a_manual_run_is_no_rival_of_slots(s: UnderTest) -> None:
+    job, owner = s.put(schedule=HOURLY), s.sign_on()
+    exception(s, job, at("09:00"), "move", at("09:30"))
+    s.do(lambda tx: tx.jobs.order_run(job.id, run_id="f" * 16, actor="person", input=None))
+    s.clock.time = at("10:30")
+    (manual,) = s.claim(owner)
+    assert manual.trigger == "manual"
+    s.carry_out(manual)
+    (claim,) = s.claim(owner)
+    assert (claim.slot, claim.missed) == (at("10:00"), 1)
+
+
+def test_P1_rivals_of_a_counted_job_are_missed_and_one_runs(s: UnderTest) -> None:
+    job, owner = s.put(schedule=HOURLY, repeat=2), s.sign_on()
+    exception(s, job, at("09:00"), "move", at("09:30"))
+    assert len(tick(s, owner, "13:30")) == 1
+    assert s.job(job)["state"] == "active"
+    assert [len(tick(s, owner, minute)) for minute in ("14:00", "15:00")] == [1, 0]
+    assert s.job(job)["completed_reason"] == "it ran 2 of 2 times"
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_P1_rivals_run_once_whatever_the_batch(s: UnderTest, limit: int) -> None:
+    jobs, owner = [s.put(slug=slug, schedule=HOURLY) for slug in ("a", "b", "c")], s.sign_on()
+    for job in jobs:
+        exception(s, job, at("09:00"), "move", at("09:30"))
+    s.clock.time = at("12:30")
+    claims = [claim for _ in range(4) for claim in s.claim(owner, limit)]
+    assert sorted((claim.slot, claim.missed) for claim in claims) == [(at("12:00"), 3)] * 3
+    for job in jobs:
+        assert [outcome for _, outcome in ends(s, job)] == ["missed"] * 3 + ["claimed", "planned"]
+
+
+def test_P9_rivals_of_a_damaged_job_are_blocked_together(s: UnderTest) -> None:
+    bad, good, owner = s.put(slug="bad", schedule=HOURLY), s.put(slug="good", schedule=HOURLY), s.sign_on()
+    for job in (bad, good):
+        exception(s, job, at("09:00"), "move", at("09:30"))
+    s.damage("UPDATE job SET schedule = '' WHERE slug = 'bad'")
+    assert [claim.job_id for claim in tick(s, owner, "10:30")] == [good.id]
+    assert ends(s, bad) == [("09:00", "blocked"), ("10:00", "blocked")]

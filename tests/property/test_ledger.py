@@ -17,6 +17,7 @@ from tests.support.world import scratch
 
 JOB = a_job("tides")
 EVERY = {minutes: a_job("tides", schedule=f"*/{minutes} * * * *") for minutes in (1, 5, 20)}
+OVERLAPPED = "SELECT key FROM occurrence WHERE reason = 'the previous run was still going' ORDER BY key"
 MINUTE_US = 60_000_000
 STEPS = st.lists(
     st.one_of(
@@ -77,7 +78,10 @@ class Play:
             case "back":
                 s.clock.time -= timedelta(minutes=9)
             case "claim":
+                free = not s.rows("SELECT 1 FROM occurrence WHERE state = 'claimed'")
+                before = s.rows(OVERLAPPED)
                 self.claims += s.claim(self.owner)
+                assert not free or s.rows(OVERLAPPED) == before, "skipped for a run that was not going"
             case "start" if self.claims:
                 self.running.append(self.claims.pop())
                 s.do(lambda tx: tx.runs.start(self.running[-1]))

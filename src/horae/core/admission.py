@@ -8,6 +8,7 @@ Rules, first match wins:
 5. While a scheduled run of the same job is live, a slot is `skipped`: two at once is what no script expects.
    While a *manual* run is live, a slot waits for it, because a manual run never eats a slot.
    A manual run that comes due while anything of its job is live waits too.
+6. Of several slots that could start now, the latest one does, and the others end as `MISSED`: nothing ran them in time.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Admission:
 
 
 CLAIM = Admission(None, None)
+MISSED = Admission("missed", "nothing was running to start it in time")
 WAIT = Admission(None, "waits for the run that is live", wait=True)
 
 

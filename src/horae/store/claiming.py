@@ -4,6 +4,10 @@ All due rows are read at once, the pure core decides about each, and the answers
 thousands costs one commit and a few statements. A job that can still fire has one ordinary planned row at its cursor
 *before it is due*: whatever uses that row up plans the next one here, in the same transaction.
 
+Several slots of one job may be due at once after a downtime: its cursor's, moved ones, one whose skip was taken back, one
+that was released. They are answered together when the first of them is met: the latest runs, and stands for the others.
+(A moved slot that is read only in a later batch of a burst is not known yet; it meets a job that has a run by then.)
+
 Rows that wait to be written in bulk are not in the database yet. Whatever asks the database about the same job must
 write them first (`_flush`).
 """
@@ -13,8 +17,9 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from sqlite3 import Connection, Row
+from typing import NamedTuple
 
-from horae.core.admission import Admission, Candidate, admit
+from horae.core.admission import MISSED, Admission, Candidate, admit
 from horae.core.catchup import Backlog, backlog
 from horae.core.definition import from_definition
 from horae.core.identity import run_id as id_of_run
@@ -26,16 +31,17 @@ from horae.store.plan import DAMAGE, paused_words
 from horae.store.rows import from_us, maybe, to_us
 from horae.timing.zones import offset_s
 
-DUE = """
+ROWS = """
 SELECT o.key, o.job_id, o.trigger, o.slot_at, o.due_at, o.offset_s, o.exception, o.attempts, o.missed, o.run_id, o.input,
        j.schedule, j.timezone, j.anchor_at, j.cursor_at, j.problem, j.paused_at, j.paused_by, j.paused_reason, j.enabled,
        j.removed_at, j.definition, j.repeat_max, j.counted,
        (SELECT c.trigger FROM occurrence c WHERE c.job_id = o.job_id AND c.state = 'claimed' LIMIT 1) AS live,
        EXISTS (SELECT 1 FROM occurrence a WHERE a.job_id = o.job_id AND a.slot_at > o.slot_at AND a.run_id IS NULL) AS ahead
 FROM occurrence o JOIN job j ON j.id = o.job_id
-WHERE o.state = 'planned' AND o.due_at <= ? AND (o.due_at, o.key) > (?, ?)
-ORDER BY o.due_at, o.key LIMIT ?
+WHERE o.state = 'planned' AND o.due_at <= ?
 """
+DUE = ROWS + "AND (o.due_at, o.key) > (?, ?) ORDER BY o.due_at, o.key LIMIT ?"
+RIVALS = ROWS + "AND o.job_id = ? AND o.trigger = 'schedule' AND o.exception IS NOT 'skip' ORDER BY o.slot_at"
 PLAN = (
     "INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, state, planned_at)"
     " VALUES (?, ?, 'schedule', ?, ?, ?, ?, ?)"
@@ -61,6 +67,15 @@ def reserve_tokens(db: Connection, count: int) -> int:
     return int(value) - count
 
 
+class Ahead(NamedTuple):
+    """A due row, and what follows its slot when that is where its job's cursor stands."""
+
+    row: Row
+    back: Backlog
+    following: datetime | None = None
+    in_order: bool = True
+
+
 class Claiming:
     """One pass over what is due, in one transaction."""
 
@@ -74,6 +89,7 @@ class Claiming:
         self.full = False
         """Whether there may be more that is due."""
         self._live_now: dict[str, str] = {}
+        self._answered: set[str] = set()  # rows that were read with a rival of theirs
         self._bulk: dict[str, list[tuple[object, ...]]] = {PLAN: [], CLAIM: [], RUN: [], CURSOR: []}  # in writing order
 
     def claim_due(self, limit: int) -> list[Claim]:
@@ -95,32 +111,37 @@ class Claiming:
         """Decide about each row; claims are added to `claims`. Returns how many rows wait."""
         token = reserve_tokens(self._db, len(rows))
         waited = 0
+        moved = {row["job_id"] for row in rows if row["exception"] == "move"}
         for row in rows:
+            if row["key"] in self._answered:
+                continue
+            due = [row]
             try:
                 admission = admit(_candidate(row, self._live_now.get(row["job_id"]) or row["live"]))
                 if admission.wait:
                     waited += 1
                     continue
-                in_order = (
-                    row["trigger"] == "schedule" and row["exception"] is None and row["slot_at"] == row["cursor_at"]
-                )
-                back, following = self._look_ahead(row) if in_order else (None, None)
-                if not in_order:
-                    _instants(row)
                 job = from_definition(json.loads(row["definition"])) if admission.outcome is None else None
-            except DAMAGE as error:  # nothing of this row has been written yet
-                self._set_aside(row, error)
+                if job is not None and row["trigger"] == "schedule" and (_astray(row) or row["job_id"] in moved):
+                    due = self._rivals(row)
+                *others, ahead = [self._look_ahead(each) for each in due]
+                if others:
+                    *others, ahead = sorted((*others, ahead), key=_rank)
+            except DAMAGE as error:  # nothing of these rows has been written yet
+                for each in due:
+                    self._set_aside(each, error)
                 continue
+            missed = 0
+            for other in others:
+                missed += other.row["missed"] + 1 + other.back.count
+                self._settle_unrun(other, MISSED)
             if job is None:
-                self._settle_unrun(row, admission, back)
-            else:
-                token += 1
-                claims.append(self._claim(row, job, back, token))
-                self._live_now[row["job_id"]] = row["trigger"]
-            if in_order:
-                self._plan(row, following)
-            if job is None:
-                self._jobs.plan.complete_if_done(row["job_id"])
+                self._settle_unrun(ahead, admission)
+                continue
+            token += 1
+            claims.append(self._claim(ahead, job, token, missed))
+            self._live_now[row["job_id"]] = row["trigger"]
+            self._plan(ahead)
         self._flush()
         return waited
 
@@ -136,8 +157,38 @@ class Claiming:
                 self._db.executemany(sql, rows)
                 rows.clear()
 
-    def _plan(self, row: Row, slot: datetime | None) -> None:
+    def _rivals(self, row: Row) -> list[Row]:
+        """All slots of the row's job that could run now, itself among them: only one of them will."""
+        cursor = self._db.cursor()
+        cursor.row_factory = Row
+        rows = cursor.execute(RIVALS, (self._us, row["job_id"])).fetchall()
+        self._answered.update(each["key"] for each in rows)
+        return rows
+
+    def _look_ahead(self, row: Row) -> Ahead:
+        """What has passed since a planned slot at its job's cursor, and the first slot that is still to come."""
+        slot = from_us(row["slot_at"])
+        if row["trigger"] != "schedule" or row["exception"] is not None or row["slot_at"] != row["cursor_at"]:
+            maybe(
+                row["cursor_at"]
+            )  # raises for one that cannot be: a job whose cursor is nowhere would never plan again
+            return Ahead(row, Backlog(slot, ()), in_order=False)
+        slots = self._jobs.plan.slots(row["schedule"], row["timezone"], row["anchor_at"])
+        following = slots.next_after(slot)
+        if following is None or following > self.now:
+            return Ahead(row, Backlog(slot, ()), following)
+        taken = self._db.execute(
+            "SELECT slot_at FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND slot_at > ? AND slot_at <= ?",
+            (row["job_id"], row["slot_at"], self._us),
+        ).fetchall()
+        back = backlog(slots, slot, self.now, {from_us(value) for (value,) in taken})
+        return Ahead(row, back, slots.next_after(self.now))
+
+    def _plan(self, ahead: Ahead) -> None:
         """The job's next slot. The ordinary case goes into the bulk; a counted job, or one with rows ahead, asks first."""
+        if not ahead.in_order:
+            return
+        row, slot = ahead.row, ahead.following
         if slot is None or row["ahead"] or row["repeat_max"] is not None or row["removed_at"] is not None:
             self._flush()
             self._jobs.plan.plan_next(row["job_id"], after=max(self.now, from_us(row["slot_at"])))
@@ -147,33 +198,23 @@ class Claiming:
         self._bulk[CURSOR].append((at, row["job_id"]))
         self._jobs.plan.note_planned(row["job_id"], key, row["schedule"], row["timezone"])
 
-    def _look_ahead(self, row: Row) -> tuple[Backlog, datetime | None]:
-        """What has passed since the planned slot, and the first slot that is still to come."""
-        slot = from_us(row["slot_at"])
-        slots = self._jobs.plan.slots(row["schedule"], row["timezone"], row["anchor_at"])
-        following = slots.next_after(slot)
-        if following is None or following > self.now:
-            return Backlog(slot, ()), following
-        taken = self._db.execute(
-            "SELECT slot_at FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND slot_at > ? AND slot_at <= ?",
-            (row["job_id"], row["slot_at"], self._us),
-        ).fetchall()
-        return backlog(slots, slot, self.now, {from_us(value) for (value,) in taken}), slots.next_after(self.now)
+    def _settle_unrun(self, ahead: Ahead, admission: Admission) -> None:
+        row, outcome, reason = ahead.row, str(admission.outcome), str(admission.reason)
+        if ahead.back.passed:
+            self._pass(row, ahead.back, outcome, reason, include_latest=True)
+        else:
+            self._db.execute(SETTLE, (outcome, reason, self._us, None, None, row["key"]))
+            self._journal.append(outcome, actor="gateway", job_id=row["job_id"], key=row["key"], reason=reason)
+        self._plan(ahead)
+        self._jobs.plan.complete_if_done(row["job_id"])
 
-    def _settle_unrun(self, row: Row, admission: Admission, back: Backlog | None) -> None:
-        outcome, reason = str(admission.outcome), str(admission.reason)
-        if back is not None and back.passed:
-            self._pass(row, back, outcome, reason, include_latest=True)
-            return
-        self._db.execute(SETTLE, (outcome, reason, self._us, None, None, row["key"]))
-        self._journal.append(outcome, actor="gateway", job_id=row["job_id"], key=row["key"], reason=reason)
-
-    def _claim(self, row: Row, job: Job, back: Backlog | None, token: int) -> Claim:
-        key, slot, due, missed = row["key"], from_us(row["slot_at"]), from_us(row["due_at"]), row["missed"]
+    def _claim(self, ahead: Ahead, job: Job, token: int, others: int) -> Claim:
+        row, back = ahead.row, ahead.back
+        key, slot, due, missed = row["key"], from_us(row["slot_at"]), from_us(row["due_at"]), row["missed"] + others
         offset, attempts = row["offset_s"], row["attempts"]
-        if back is not None and back.passed:
+        if back.passed:
             missed += back.count
-            self._pass(row, back, "missed", "nothing was running to start it in time", include_latest=False)
+            self._pass(row, back, str(MISSED.outcome), str(MISSED.reason), include_latest=False)
             slot = due = back.latest
             key, attempts, offset = slot_key(row["job_id"], slot), 0, offset_s(slot, row["timezone"])
             self._bulk[PLAN].append((key, row["job_id"], to_us(slot), to_us(slot), offset, "claimed", self._us))
@@ -229,10 +270,15 @@ class Claiming:
             self._journal.append(outcome, actor="gateway", job_id=row["job_id"], key=key, reason=reason, slots=count)
 
 
-def _instants(row: Row) -> None:
-    """Raise for a slot, or a cursor, that cannot be: a job whose cursor is nowhere would never plan again."""
-    from_us(row["slot_at"])
-    maybe(row["cursor_at"])
+def _astray(row: Row) -> bool:
+    """Whether another slot of the job may be due: never so when the only row that it has is the one at its cursor."""
+    return bool(row["ahead"]) or row["slot_at"] != row["cursor_at"]
+
+
+def _rank(ahead: Ahead) -> tuple[int, int]:
+    """The latest slot runs, by when it is due; of two that are due at once, the later slot."""
+    latest = to_us(ahead.back.latest)
+    return (latest if ahead.in_order else ahead.row["due_at"]), latest
 
 
 def _candidate(row: Row, live_trigger: str | None) -> Candidate:
