@@ -375,6 +375,58 @@ def test_a_released_last_run_runs_again(s: UnderTest) -> None:
     assert tick(s, owner, "08:02") == []
 
 
+@pytest.mark.parametrize("repeat", [1, 2])
+@pytest.mark.parametrize("later", [0, 1], ids=["at once", "a while later"])
+def test_a_run_that_was_claimed_before_the_cadence_changed_does_not_count(
+    s: UnderTest, repeat: int, later: int
+) -> None:
+    job, owner = s.put(schedule=HOURLY, repeat=repeat), s.sign_on()
+    s.clock.time = at("09:00")
+    (claim,) = s.claim(owner)
+    s.do(lambda tx: tx.runs.start(claim))
+    s.clock.time += later * MINUTE
+    s.put(a_job(schedule="30 * * * *", repeat=repeat))
+    assert s.planned(job) == ["09:30"]
+    s.clock.time = at("09:05")
+    s.do(lambda tx: tx.runs.finish(claim, an_ending(), {}))
+    s.do(lambda tx: tx.runs.settle(claim))
+    assert (s.job(job)["state"], s.job(job)["counted"]) == ("active", 0)
+    ran = [len(tick(s, owner, f"{hour}:30")) for hour in ("09", "10", "11")]
+    assert ran == [1, repeat - 1, 0]
+    assert s.job(job)["completed_reason"] == f"it ran {repeat} of {repeat} times"
+
+
+def test_a_run_that_was_released_after_the_cadence_changed_does_not_count_either(s: UnderTest) -> None:
+    job, owner = s.put(schedule=HOURLY, repeat=1), s.sign_on()
+    s.clock.time = at("09:00")
+    (claim,) = s.claim(owner)
+    s.clock.time = at("09:01")
+    s.put(a_job(schedule="30 * * * *", repeat=1))
+    s.do(lambda tx: tx.runs.release(claim, "why"))
+    assert len(tick(s, owner, "09:02")) == 1
+    assert s.planned(job) == ["09:30"]
+    assert [len(tick(s, owner, minute)) for minute in ("09:30", "10:30")] == [1, 0]
+
+
+def test_a_moved_slot_that_the_new_cadence_keeps_counts_for_it(s: UnderTest) -> None:
+    job, owner = s.put(schedule=HOURLY, repeat=1), s.sign_on()
+    exception(s, job, at("09:00"), "move", at("09:20"))
+    s.clock.time = at("08:30")
+    s.put(a_job(schedule="0,30 * * * *", repeat=1))
+    assert [len(tick(s, owner, minute)) for minute in ("09:00", "09:20", "09:30")] == [0, 1, 0]
+    assert s.job(job)["completed_reason"] == "it ran 1 of 1 times"
+
+
+def test_an_edit_of_anything_else_leaves_the_live_run_counted(s: UnderTest) -> None:
+    job, owner = s.put(schedule=HOURLY, repeat=1), s.sign_on()
+    s.clock.time = at("09:00")
+    (claim,) = s.claim(owner)
+    s.clock.time = at("09:01")
+    s.put(a_job(schedule=HOURLY, repeat=1, name="Another"))
+    s.carry_out(claim)
+    assert s.job(job)["completed_reason"] == "it ran 1 of 1 times"
+
+
 # ── edits
 
 

@@ -120,7 +120,7 @@ class Ledger:
         if done.rowcount != 1:
             raise Stale(f"occurrence {claim.key} was settled by another owner", run=claim.run_id)
         if outcome == "ran" and claim.trigger == "schedule":
-            self._jobs.plan.count_run(claim.job_id)
+            self._jobs.plan.count_run(claim.job_id, claim.key)
         self._jobs.plan.complete_if_done(claim.job_id)
 
     def release(self, claim: Claim, reason: str) -> None:

@@ -4,7 +4,8 @@
 - the next slot is planned in the transaction that uses the current one up (claims, settles, skips or moves it);
 - a slot that has a row already (skipped or moved in advance) is passed over, never planned twice;
 - a change of cadence deletes planned slots that are not due yet, voids those that are, and keeps exceptions of slots
-  that the new schedule has too; a change of anything else touches no slot.
+  that the new schedule has too; a change of anything else touches no slot. `repeat` counts afresh then: a run that was
+  claimed before (`anchor_at` is when the cadence changed) is not one of the new ones.
 """
 
 from __future__ import annotations
@@ -100,9 +101,13 @@ class Plan:
         """Why a slot has a row."""
         self._journal.append("planned", actor="gateway", job_id=job_id, key=key, by=schedule, zone=zone)
 
-    def count_run(self, job_id: str) -> None:
-        """One more scheduled run, for `repeat`."""
-        self._db.execute("UPDATE job SET counted = counted + 1 WHERE id = ? AND repeat_max IS NOT NULL", (job_id,))
+    def count_run(self, job_id: str, key: str) -> None:
+        """One more scheduled run, for `repeat`; not of an occurrence that was claimed before the cadence changed."""
+        self._db.execute(
+            "UPDATE job SET counted = counted + 1 WHERE id = ? AND repeat_max IS NOT NULL AND NOT EXISTS"
+            " (SELECT 1 FROM run WHERE run.key = ? AND run.claimed_at <= job.anchor_at)",
+            (job_id, key),
+        )
 
     def complete_if_done(self, job_id: str) -> None:
         """Mark the job completed when nothing of it is open and nothing more will be planned."""
@@ -214,8 +219,9 @@ class Plan:
         """Slots that are being run or still will be, and count for `repeat` then."""
         return int(
             self._db.execute(
-                "SELECT count(*) FROM occurrence WHERE job_id = ? AND trigger = 'schedule'"
-                " AND (state = 'claimed' OR (state = 'planned' AND exception IS NOT 'skip'))",
+                "SELECT count(*) FROM occurrence o JOIN job j ON j.id = o.job_id WHERE o.job_id = ?"
+                " AND o.trigger = 'schedule' AND (o.state = 'claimed' OR (o.state = 'planned' AND o.exception IS NOT 'skip'))"
+                " AND NOT EXISTS (SELECT 1 FROM run r WHERE r.key = o.key AND r.claimed_at <= j.anchor_at)",
                 (job_id,),
             ).fetchone()[0]
         )
