@@ -66,9 +66,10 @@ def test_every_variable_is_documented() -> None:
 RUN_ENDINGS = {states.target(states.RUN, event) for event in ("complete", "fail", "cancel", "lose", "block")}
 COMPUTED = {  # file and expression → the words that it can be; whoever writes a new one says so here
     ("store/claiming.py", "outcome"): {"skipped", "missed", "blocked", "void"},
+    ("store/plan.py", "outcome"): {"skipped", "void"},
     ("store/ledger.py", "target(RUN, ending.event)"): RUN_ENDINGS,
     ("store/outbox.py", "state"): {states.DELIVERY["sending"][event] for event in states.DELIVERY["sending"]},
-    ("app/jobs.py", "what"): {"added", "edited"},
+    ("app/jobs.py", "what"): {"added", "edited", "paused_all", "resumed_all"},
 }
 
 
