@@ -128,6 +128,8 @@ class Jobs(Protocol):
 
     def signatures(self) -> dict[str, str]: ...
 
+    def parked(self) -> list[str]: ...
+
 
 class Journal(Protocol):
     """The append-only list of decisions, written in the transaction that they belong to."""

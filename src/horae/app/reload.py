@@ -71,6 +71,8 @@ def reload(home: Home, slugs: Iterable[str] | None = None, progress: Progress = 
             lambda tx, batch=batch: [_take_in(home, tx, candidate, report) for candidate in batch if candidate]
         )
         progress(min(start + BATCH, len(survey.changed)), len(survey.changed))
+    if survey.changed:
+        home.store.transact(_remove_parked)
     _forget(home, survey.gone, survey.known, report)  # after the new names are known: a file may have been renamed
     if report.removed:
         _look_again(home, report)
@@ -95,6 +97,7 @@ def absorb(home: Home, slug: str, actor: str, *, paused: bool = False) -> tuple[
         if paused:  # a part of making the job, so nothing that could be undone by itself
             entry = tx.jobs.pause(job.id, actor=actor, reason="made paused")
             tx.journal.append("undone", actor=actor, job_id=job.id, entry=entry)
+        _remove_parked(tx)
         return schedule
 
     schedule = home.store.transact(work)
@@ -213,14 +216,18 @@ def plan_of(job: Job, row: dict[str, Any] | None, now: datetime) -> Schedule:
     return schedule
 
 
+def _remove_parked(tx: Tx) -> None:
+    """Files may swap their names, so whose file says another id is given up only once all files were looked at."""
+    for job_id in tx.jobs.parked():
+        tx.jobs.remove(job_id, actor=FILE_ACTOR, reason="its file has another id now")
+
+
 def _refuse_twins(home: Home, job: Job, row: dict[str, Any] | None) -> None:
     """Two files with one id: the one that was known first keeps it, as long as it is still there."""
     if row is None or row["slug"] == job.slug or row["removed_at"] is not None:
         return
-    try:
-        home.folder.signature(row["slug"])
-    except NotFound:
-        return  # it was renamed
+    if not _says(home, row["slug"], job.id):
+        return  # that file was renamed, or is another job's now
     raise Invalid(
         f"jobs/{job.slug}.md: id {job.id} is that of jobs/{row['slug']}.md already",
         "delete the `id` line of the copy; it will be given one of its own",
@@ -229,6 +236,17 @@ def _refuse_twins(home: Home, job: Job, row: dict[str, Any] | None) -> None:
         key="id",
         expected="an id that no other file has",
     )
+
+
+def _says(home: Home, slug: str, job_id: str) -> bool:
+    """Whether a file carries this id. One that cannot be read or understood keeps what it had."""
+    try:
+        other = read(home.folder.read(slug), file=f"jobs/{slug}.md", slug=slug)
+    except NotFound:
+        return False
+    except Problem:
+        return True
+    return other.id == job_id
 
 
 def _forget(home: Home, gone: list[str], known: int, report: Report) -> None:

@@ -52,8 +52,10 @@ class Catalogue:
         """Take in a valid definition and plan its next slot; returns created, changed, revived or unchanged."""
         other = self.by_slug(job.slug)
         if other is not None and other["id"] != job.id:
-            if other["definition"]:
-                self.remove(other["id"], actor=actor, reason="its file has another id now")
+            if other["definition"]:  # its own file may have been renamed: `parked` tells who was not found again
+                self._db.execute(
+                    "UPDATE job SET slug = slug || '~' || id, signature = 'parked' WHERE id = ?", (other["id"],)
+                )
             else:  # what stood for the file while it had never been valid
                 self._db.execute("DELETE FROM job WHERE id = ?", (other["id"],))
         row = self.get(job.id)
@@ -101,6 +103,11 @@ class Catalogue:
                 ).fetchone()
             self._db.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (row[name], row["id"]))
         return bool(lost)
+
+    def parked(self) -> list[str]:
+        """Ids of jobs whose file says another id now, and that no other file has claimed since."""
+        rows = self._db.execute("SELECT id FROM job WHERE signature = 'parked' AND removed_at IS NULL")
+        return [job_id for (job_id,) in rows]
 
     def _reading(self, job: Job, meaning: str) -> dict[str, Any]:
         """How the schedule was understood: its meaning and its next three slots. Nobody should have to ask."""

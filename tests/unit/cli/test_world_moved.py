@@ -37,11 +37,36 @@ def test_a_copy_is_taken_in_once_its_original_has_gone(kept: TestHome) -> None:
     assert {slug: job["state"] for slug, job in kept.jobs().items()} == {"copy": "active"}
 
 
+def test_two_files_that_swap_their_names_stay_the_jobs_that_they_were(kept: TestHome) -> None:
+    kept.json("add", "every monday at 9am", "--script", "hi.sh", "--name", "Other")
+    kept.json("skip", "kept")
+    before, ids = exceptions(kept), {slug: job["id"] for slug, job in kept.jobs().items()}
+    kept.file("kept").rename(kept.file("aside").with_suffix(".tmp"))
+    kept.file("other").rename(kept.file("kept"))
+    kept.file("aside").with_suffix(".tmp").rename(kept.file("other"))
+    jobs = kept.jobs()
+    assert {slug: (job["id"], job["state"]) for slug, job in jobs.items()} == {
+        "kept": (ids["other"], "active"),
+        "other": (ids["kept"], "active"),
+    }
+    assert exceptions(kept) == before
+
+
+def test_a_file_that_is_given_another_id_is_another_job(kept: TestHome) -> None:
+    old = kept.jobs()["kept"]["id"]
+    path = kept.file("kept")
+    path.write_text(path.read_text().replace(old, "0123456789ab"))
+    assert {slug: job["id"] for slug, job in kept.jobs().items()} == {"kept": "0123456789ab"}
+    assert kept.sql("SELECT removed_at IS NOT NULL FROM job WHERE id = ?", old) == [(1,)]
+
+
 def test_an_undo_that_would_break_the_file_is_refused_and_changes_nothing(home: TestHome) -> None:
     home.json("add", "in 1s", "--script", "hi.sh", "--name", "Once")
     home.json("edit", "once", "--schedule", "every day at 09:00")
     year = home.jobs()["once"]["next_slot"][:4]
-    home.sql_write(f"UPDATE journal SET detail = replace(detail, '{year}-', '1999-') WHERE what = 'edited'")  # long past
+    home.sql_write(
+        f"UPDATE journal SET detail = replace(detail, '{year}-', '1999-') WHERE what = 'edited'"
+    )  # long past
     before = home.file("once").read_bytes()
     assert "cannot be any more" in home.error("undo", status=4)["message"]
     assert home.file("once").read_bytes() == before

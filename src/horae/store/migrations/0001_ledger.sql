@@ -53,6 +53,7 @@ CREATE TABLE job (
          ELSE 'active' END) VIRTUAL
 ) STRICT;
 CREATE UNIQUE INDEX job_slug ON job (slug) WHERE removed_at IS NULL;
+CREATE INDEX job_parked ON job (id) WHERE signature = 'parked';
 CREATE INDEX job_problem ON job (slug) WHERE problem IS NOT NULL;
 CREATE INDEX job_name ON job (name) WHERE removed_at IS NULL;
 
