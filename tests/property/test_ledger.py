@@ -41,6 +41,7 @@ class Play:
     def __init__(self, s: SqliteUnderTest) -> None:
         self.s, self.owner, self.claims, self.running = s, s.sign_on(), [], []
         self.latest = s.clock.time
+        self.ordered = 0
         self.removed, self.minutes, self.since = False, 1, s.clock.time
         self.eras: list[tuple[int, int, int]] = []  # (minutes, since, until) of the schedules so far
         self.strides: dict[str, int] = {}  # of a span's row: how many minutes its slots are apart
@@ -59,8 +60,18 @@ class Play:
         self.removed, self.minutes, self.since = minutes is None, minutes or self.minutes, now
 
     def note(self) -> None:
-        for row in self.s.rows("SELECT key FROM occurrence WHERE span_to IS NOT NULL"):
-            self.strides.setdefault(row["key"], self.minutes * MINUTE_US)
+        """Of each new span how far its slots are apart, and whether it counts them right."""
+        for row in self.s.rows("SELECT * FROM occurrence WHERE span_to IS NOT NULL"):
+            if row["key"] not in self.strides:
+                self.strides[row["key"]] = self.minutes * MINUTE_US
+                own = {at["slot_at"] for at in self.s.rows("SELECT slot_at FROM occurrence WHERE trigger = 'schedule'")}
+                assert len(self.stands_for(row, own)) == row["span_count"], "a span counts wrong"
+
+    def stands_for(self, row: dict[str, Any], own: set[int]) -> list[int]:
+        """The slots of a row: its own, and those up to the end of its span that have no row."""
+        first, last = row["slot_at"], row["span_to"] or row["slot_at"]
+        stride = self.strides.get(row["key"], MINUTE_US)
+        return [slot for slot in range(first, last + 1, stride) if slot == first or slot not in own]
 
     def do(self, what: str, number: int) -> None:
         s = self.s
@@ -92,7 +103,7 @@ class Play:
                 claim = self.running.pop()
                 s.do(lambda tx: tx.runs.finish(claim, an_ending(), {}))
                 s.do(lambda tx: tx.runs.settle(claim))
-            case "skip" | "move" | "clear":
+            case "skip" | "move" | "clear" if us(slot) % (self.minutes * MINUTE_US) == 0:
                 kind = None if what == "clear" else what
                 due = s.clock.time + timedelta(seconds=95) if what == "move" else None
                 with suppress(Refused):
@@ -102,7 +113,8 @@ class Play:
             case "resume":
                 s.do(lambda tx: tx.jobs.resume(JOB.id, actor="person"))
             case "order":
-                run_id = f"{len(s.rows('SELECT 1 FROM occurrence')):016}"
+                self.ordered += 1
+                run_id = f"{self.ordered:016}"
                 s.do(lambda tx: tx.jobs.order_run(JOB.id, run_id=run_id, actor="person", input=None))
         self.latest = max(self.latest, s.clock.time)
         self.note()
@@ -112,13 +124,7 @@ class Play:
         own = {row["slot_at"] for row in rows}
         covered: Counter[int] = Counter()
         for row in rows:
-            last = row["span_to"] or row["slot_at"]
-            stride = self.strides.get(row["key"], MINUTE_US)
-            stands_for = [
-                slot for slot in range(row["slot_at"], last + 1, stride) if slot == row["slot_at"] or slot not in own
-            ]
-            assert len(stands_for) == (row["span_count"] or 1), "a span counts wrong"
-            covered.update(stands_for)
+            covered.update(self.stands_for(row, own))
         (job,) = self.s.rows("SELECT * FROM job")
         if self.removed:
             assert job["cursor_at"] is None
