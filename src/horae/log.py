@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
+from horae.core.text import one_line
 from horae.timing.durations import short_duration
 
 FILE_BYTES = 5 * 1024 * 1024
@@ -27,6 +28,7 @@ SIGNS = {
     "missed": "!",
     "skipped": "›",
 }
+SHOWN_CHARS = 200  # of what a program said, without what would move the cursor
 MANY = 20  # of one kind in one commit, for example when a folder of jobs is read for the first time
 READ = {"created", "changed", "revived", "restored"}
 PLAIN = {*READ, "removed", "quarantined", "paused", "resumed", "completed_job", "void"}
@@ -90,11 +92,10 @@ class Narrator:
                 several = f" ({detail['slots']} slots)" if detail.get("slots", 1) > 1 else ""
                 return f"{sign} {self._job(entry)}{what}{several}: {detail['reason']}"
             took = f" in {short_duration(detail['took_s'])}" if detail.get("took_s") is not None else ""
-            text = (
-                detail["says"] if what == "completed" else ": ".join(filter(None, (detail["reason"], detail["says"])))
-            )
+            said = (detail.get("says"),) if what == "completed" else (detail.get("reason"), detail.get("says"))
+            text = one_line(": ".join(filter(None, said)), SHOWN_CHARS) or "(nothing to say)"
             run = f"  [run {entry.run_id}]" if entry.run_id else ""
-            return f"{sign} {self._job(entry)}{what}{took}  {text or '(nothing to say)'}{run}"
+            return f"{sign} {self._job(entry)}{what}{took}  {text}{run}"
         if what in PLAIN:
             more = detail.get("problem") or detail.get("reason") or ""
             if what in READ:

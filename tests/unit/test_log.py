@@ -13,6 +13,9 @@ from horae.store.journal import Entry
 READING = {"meaning": "every hour", "next": ["2026-12-01T09:00:00+01:00"]}
 
 
+HOSTILE = "✗ tides  failed in 2.0 s  exit status 3: no\\x1b[2J"
+
+
 def entry(what: str, seq: int = 1, **detail: Any) -> Entry:
     return Entry(seq, 0, "gateway", what, "0c1d2e3f4a5b", "k" * 32, "r1", detail)
 
@@ -32,7 +35,7 @@ def tell(*entries: Entry) -> None:
     ("told", "line", "level"),
     [
         (entry("completed", took_s=0.012, says="low", reason="exit status 0"), "✓ tides  completed in 12 ms  low", "INFO"),
-        (entry("failed", took_s=2.0, says="x", reason="exit status 3"), "✗ tides  failed in 2.0 s  exit status 3", "WARNING"),
+        (entry("failed", took_s=2.0, says="no\x1b[2J", reason="exit status 3"), HOSTILE, "WARNING"),
         (entry("missed", reason="nothing was running", slots=40), "! tides  missed (40 slots): nothing was running", "WARNING"),
         (entry("changed", **READING), "· tides  changed: every hour; next 2026-12-01T09:00:00+01:00", "INFO"),
         (entry("quarantined", problem="line 2: no"), "· tides  quarantined: line 2: no", "WARNING"),

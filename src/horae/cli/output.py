@@ -68,9 +68,17 @@ class Output:
         sys.stdout.flush()
 
     def note(self, text: str) -> None:
-        """Something beside the answer."""
-        if not self.json:
-            sys.stderr.write(self.paint(text, "yellow") + "\n")
+        """Something beside the answer, broken between words where the screen is narrow."""
+        if self.json:
+            return
+        indent = text[: len(text) - len(text.lstrip())]
+        line = indent
+        for word in text.split():
+            if line.strip() and self.terminal and display_width(f"{line} {word}") > screen_width():
+                sys.stderr.write(self.paint(line, "yellow") + "\n")
+                line = f"{indent}  "
+            line += f" {word}" if line.strip() else word
+        sys.stderr.write(self.paint(line, "yellow") + "\n")
 
     def paint(self, text: str, colour: str | None) -> str:
         """The text in a colour, on a terminal that has them."""

@@ -40,8 +40,10 @@ def lost(name: str, why: str) -> Ending:
 
 def gist(ending: Ending) -> str:
     """The one line to recognise an ending by: how the message begins, or where the trouble's own words end."""
-    if not ending.alert or ending.result is None:
+    if not ending.alert:
         return ending.message.split("\n", 1)[0]
+    if ending.result is None:
+        return ""  # there was no program; the reason says it all
     words = ending.result.stderr.strip() or ending.result.stdout.strip()
     return words.rsplit("\n", 1)[-1].strip()
 
