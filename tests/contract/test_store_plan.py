@@ -687,7 +687,7 @@ MISSED_THEN_RUN = [
 ]
 
 
-def test_P1_P4_a_moved_slot_and_the_latest_after_a_downtime(s: UnderTest) -> None:
+def test_P1_a_moved_slot_and_the_latest_after_a_downtime(s: UnderTest) -> None:
     job, owner = s.put(schedule=HOURLY), s.sign_on()
     exception(s, job, at("09:00"), "move", at("10:00"))
     s.clock.time = at("13:30")
@@ -696,7 +696,7 @@ def test_P1_P4_a_moved_slot_and_the_latest_after_a_downtime(s: UnderTest) -> Non
     assert ends(s, job) == MISSED_THEN_RUN
 
 
-def test_P1_P4_a_moved_slot_counts_by_the_instant_it_is_due(s: UnderTest) -> None:
+def test_P1_a_moved_slot_counts_by_the_instant_it_is_due(s: UnderTest) -> None:
     job, owner = s.put(schedule=HOURLY), s.sign_on()
     exception(s, job, at("09:00"), "move", at("13:20"))
     s.clock.time = at("13:30")
@@ -709,7 +709,7 @@ def test_P1_P4_a_moved_slot_counts_by_the_instant_it_is_due(s: UnderTest) -> Non
     ]
 
 
-def test_P1_P4_a_slot_moved_to_an_earlier_instant_and_the_latest_after_a_downtime(s: UnderTest) -> None:
+def test_P1_a_slot_moved_to_an_earlier_instant_and_the_latest_after_a_downtime(s: UnderTest) -> None:
     job, owner = s.put(schedule=HOURLY), s.sign_on()
     exception(s, job, at("15:00"), "move", at("08:30"))
     s.clock.time = at("10:30")
@@ -718,7 +718,7 @@ def test_P1_P4_a_slot_moved_to_an_earlier_instant_and_the_latest_after_a_downtim
     assert ends(s, job) == [("09:00", "missed"), ("10:00", "claimed"), ("11:00", "planned"), ("15:00", "missed")]
 
 
-def test_P1_P4_a_slot_moved_onto_the_next_one(s: UnderTest) -> None:
+def test_P1_a_slot_moved_onto_the_next_one(s: UnderTest) -> None:
     job, owner = s.put(schedule=HOURLY), s.sign_on()
     exception(s, job, at("09:00"), "move", at("10:00"))
     (claim,) = tick(s, owner, "10:00")
@@ -727,7 +727,7 @@ def test_P1_P4_a_slot_moved_onto_the_next_one(s: UnderTest) -> None:
 
 
 @pytest.mark.parametrize("slot", ["09:00", "11:00", "13:00"])
-def test_P1_P4_an_undone_skip_and_the_latest_after_a_downtime(s: UnderTest, slot: str) -> None:
+def test_P1_an_undone_skip_and_the_latest_after_a_downtime(s: UnderTest, slot: str) -> None:
     job, owner = s.put(schedule=HOURLY), s.sign_on()
     exception(s, job, at(slot), "skip")
     exception(s, job, at(slot), None)
@@ -737,7 +737,7 @@ def test_P1_P4_an_undone_skip_and_the_latest_after_a_downtime(s: UnderTest, slot
     assert ends(s, job) == MISSED_THEN_RUN
 
 
-def test_P1_P4_a_released_claim_and_the_latest_after_a_downtime(s: UnderTest) -> None:
+def test_P1_a_released_claim_and_the_latest_after_a_downtime(s: UnderTest) -> None:
     """The released run stood for a missed slot; the one that runs in its place stands for that one too."""
     job, owner = s.put(schedule=HOURLY), s.sign_on()
     s.clock.time = at("10:00")

@@ -316,7 +316,7 @@ def _together(home: Home, done: list[Json], what: str, back: str) -> int | None:
 def _switched(done: list[Json], word: str, already: str, back: str, entry: int | None) -> Json:
     changed = [item["slug"] for item in done if item["changed"]]
     if entry is not None:
-        did, undo = f"{word} {len(changed)} jobs", f"horae undo {entry}"
+        did, undo = f"{word} {len(changed)} job{'s' if len(changed) > 1 else ''}", f"horae undo {entry}"
     elif len(done) == 1:
         slug = done[0]["slug"]
         did, undo = (f"{slug} {already}", None) if not changed else (f"{word} {slug}", f"{back} {slug}")

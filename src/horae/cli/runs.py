@@ -147,7 +147,7 @@ def _short(seconds: float | None) -> str:
 
 def options_log(parser: ArgumentParser) -> None:
     """What `log` takes."""
-    parser.add_argument("run", metavar="RUN", help="a run's id or a unique beginning of it")
+    parser.add_argument("run", metavar="RUN", help="a run's id or a unique beginning of it; a job: its latest run")
     parser.add_argument("--follow", action="store_true", help="show a live run's output as it comes, until it ends")
 
 

@@ -16,7 +16,7 @@ def options_next(parser: ArgumentParser) -> None:
     parser.add_argument("job", metavar="JOB", nargs="?", help="a job; without one, what is next in the whole home")
     parser.add_argument("--schedule", metavar="S", help="a schedule that no job has")
     parser.add_argument("--timezone", metavar="TZ", help="its zone (default: the home's)")
-    parser.add_argument("--from", dest="start", metavar="T", help="count from this instant (default: now)")
+    parser.add_argument("--from", dest="start", metavar="T", help="the first instant that counts (default: now)")
     parser.add_argument("-n", dest="count", type=int, default=5, metavar="N", help="how many (default 5)")
 
 
