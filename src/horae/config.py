@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import sys
 
 
@@ -19,7 +20,13 @@ def environment() -> dict[str, str]:
 
 def actor() -> str:
     """Who is at the keyboard, for the journal."""
-    return os.environ.get("SUDO_USER") or os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid {os.getuid()}"
+    named = os.environ.get("SUDO_USER") or os.environ.get("USER") or os.environ.get("LOGNAME")
+    if named:
+        return named
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid {os.getuid()}"
 
 
 def editor() -> str:

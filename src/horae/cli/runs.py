@@ -220,6 +220,8 @@ def do_why(args: Namespace, output: Output) -> int:
     def render() -> None:
         for item in answer["occurrences"]:
             state = output.state(item["outcome"] or item["state"])
+            if item["outcome"] is None and item["exception"]:
+                state += {"skip": ", will be skipped", "move": f", moved to {item['due']}"}[item["exception"]]
             span = f" to {item['span']['to']}: {item['span']['count']} slots" if item["span"] else ""
             output.text(f"{item['slot']}{span}  {state}  {item['reason'] or ''}  [{item['key']}]")
             for decision in item["decisions"]:

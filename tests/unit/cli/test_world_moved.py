@@ -143,3 +143,18 @@ def test_a_file_without_an_id_is_given_its_zone_too(home: TestHome) -> None:
 
 def test_nothing_of_a_run_can_be_cancelled_without_a_gateway(kept: TestHome) -> None:
     assert "no gateway" in kept.error("cancel", "abc", status=5)["message"]
+
+
+def test_why_says_what_was_decided_about_a_slot_to_come(kept: TestHome) -> None:
+    kept.json("skip", "kept")
+    kept.json("move", "kept", "next", "--to", "in 2h")
+    said = kept.horae("why", "kept").out
+    assert "planned, will be skipped" in said
+    assert re.search(r"planned, moved to \d{4}-\d\d-\d\dT", said)
+
+
+def test_who_did_it_is_a_name_even_where_the_environment_has_none(kept: TestHome) -> None:
+    kept.horae("pause", "kept", USER="", LOGNAME="", SUDO_USER="")
+    who = kept.jobs()["kept"]["paused"]["by"]
+    assert who
+    assert not who.startswith("uid ")
