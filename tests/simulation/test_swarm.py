@@ -42,3 +42,14 @@ def test_very_many_faults() -> None:
 def test_the_same_seed_is_the_same_life() -> None:
     logs = [simulate({40: "after", 90: "before"}, seed=7).log for _ in range(2)]
     assert logs[0] == logs[1]
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        63,  # a former owner released its claim between the new owner's look and its adoption
+        2434,  # ... or finished it there, and nobody settled it
+    ],
+)
+def test_a_seed_that_once_found_something(seed: int) -> None:
+    live(seed)

@@ -31,9 +31,11 @@ LOST = "the gateway that watched it ended first; it may have done all of its wor
 
 async def recover(p: Ports, spawn: Spawn) -> int:
     """Adopt every orphan and set its remaining way going. Returns how many there were."""
-    orphans = await p.store.commit(lambda tx: tx.runs.orphans(p.owner))
-    for orphan in orphans:
-        claim = await p.store.commit(lambda tx, o=orphan: tx.runs.adopt(o.run_id, p.owner))
+    # found and adopted in one transaction: a former owner that is not dead after all must not move one on in between
+    adopted = await p.store.commit(
+        lambda tx: [(orphan, tx.runs.adopt(orphan.run_id, p.owner)) for orphan in tx.runs.orphans(p.owner)]
+    )
+    for orphan, claim in adopted:
         if orphan.state == "claimed":
             with suppress(Stale):
                 await p.store.commit(lambda tx, c=claim: tx.runs.release(c, UNSTARTED))
@@ -41,7 +43,7 @@ async def recover(p: Ports, spawn: Spawn) -> int:
             spawn(claim, outlive(orphan, claim, p), ORPHAN)
         else:
             spawn(claim, settle_late(claim, p), RUN)
-    return len(orphans)
+    return len(adopted)
 
 
 async def outlive(orphan: Orphan, claim: Claim, p: Ports) -> None:
