@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from horae.app.jobs import Found, find, summary
-from horae.app.upcoming import instant, slot_json, slots_of
+from horae.app.upcoming import slot_json, slots_of
+from horae.core.instants import from_us
 from horae.errors import Invalid, NotFound, Refused
 from horae.ports import Home, Record
 from horae.timing.schedule import parse_schedule
@@ -58,7 +59,7 @@ def slot_of(home: Home, row: Record, text: str) -> datetime:
             open_ones = [item for item in reader.planned(row["id"], 200) if item["trigger"] == "schedule"]
             for item in open_ones:
                 if item["exception"] != "skip":
-                    return instant(item["slot_at"])
+                    return from_us(item["slot_at"])
             raise NotFound(f"{row['slug']} has no next slot", "`horae show` says why")
         if KEY.fullmatch(text):
             item = reader.occurrence_by_key(text)
@@ -66,9 +67,9 @@ def slot_of(home: Home, row: Record, text: str) -> datetime:
                 raise NotFound(
                     f"{row['slug']} has no planned occurrence with the key {text}", "`horae next` lists slots and keys"
                 )
-            return instant(item["slot_at"])
+            return from_us(item["slot_at"])
         at = moment(text, row["timezone"], now)
-        known = [instant(item["slot_at"]) for item in reader.planned(row["id"], 1000) if item["trigger"] == "schedule"]
+        known = [from_us(item["slot_at"]) for item in reader.planned(row["id"], 1000) if item["trigger"] == "schedule"]
     finally:
         reader.close()
     slots = slots_of(row)

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from horae.core.instants import from_us
 from horae.core.jobfile import cadence_digest, edit, read
 from horae.core.model import Job
+from horae.core.states import HELD
 from horae.errors import Conflict, Invalid, NotFound, Problem
 from horae.limits import ONE_SHOT_GRACE_S, VANISHED_MIN, VANISHED_SHARE
 from horae.ports import Home, Tx
@@ -23,7 +25,6 @@ from horae.timing.schedule import Schedule, parse_schedule
 Progress = Callable[[int, int], object]
 BATCH = 500  # files taken in per transaction
 FILE_ACTOR = "jobs folder"
-HELD = "gone"  # the signature of a file that vanished and whose job waits for a person
 
 
 @dataclass(slots=True)
@@ -202,7 +203,7 @@ def checked(home: Home, slug: str, text: str) -> Schedule:
 def plan_of(job: Job, row: dict[str, Any] | None, now: datetime) -> Schedule:
     """The job's schedule from its anchor. Refuses a new one that has no slot any more."""
     same = row is not None and row["cadence"] == cadence_digest(job)
-    anchor = now if row is None or not same else _instant(row["anchor_at"])
+    anchor = now if row is None or not same else from_us(row["anchor_at"])
     schedule = parse_schedule(job.schedule, job.timezone, anchor=anchor)
     if not same and schedule.set.next_after(now - timedelta(seconds=ONE_SHOT_GRACE_S)) is None:
         raise Invalid(
@@ -275,10 +276,3 @@ def _held(slug: str, count: int) -> dict[str, Any]:
         f"put the files back, or confirm with `horae remove {slug}`",
         file=f"jobs/{slug}.md",
     ).as_json()
-
-
-def _instant(us: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=us)
-
-
-_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from horae.app.reload import absorb, checked
-from horae.app.upcoming import instant
+from horae.core.instants import from_us
 from horae.core.jobfile import compose, from_definition
 from horae.errors import Conflict, Invalid, NotFound, Refused
 from horae.ports import Home, Record, Tx
@@ -70,8 +70,8 @@ def _apply(home: Home, row: Record, how: Json) -> tuple[str, list[int]]:
             count = _many(home, lambda tx, one: tx.jobs.pause(one, actor=actor, reason="undo"), how["ids"])
             return f"paused {count} jobs", []
         case "exception":
-            due = instant(how["due_at"]) if "due_at" in how else None
-            slot = instant(how["slot_at"])
+            due = from_us(how["due_at"]) if "due_at" in how else None
+            slot = from_us(how["slot_at"])
             if how["kind"] is None and slot <= home.clock.now():
                 again = f"`horae move {slug} SLOT --to …` gives it another time"
                 raise Refused(f"the slot's own time has passed: taken back, {slug} would run at once", again)
@@ -147,7 +147,7 @@ def _decided_again(tx: Tx, job_id: str, slots: list[Json], actor: str) -> list[i
     """Skips and moves of slots that are still to come."""
     made: list[int] = []
     for item in slots:
-        slot, due = instant(item["slot_at"]), instant(item["due_at"])
+        slot, due = from_us(item["slot_at"]), from_us(item["due_at"])
         if min(slot, due) > tx.now:
             moved = due if item["kind"] == "move" else None
             made.append(tx.jobs.set_exception(job_id, slot, item["kind"], due=moved, actor=actor))

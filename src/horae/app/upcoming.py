@@ -8,28 +8,18 @@ from itertools import islice
 from typing import Any
 
 from horae.core.identity import slot_key
+from horae.core.instants import from_us
 from horae.ports import Record
 from horae.timing.recurrence import RecurrenceSet
 from horae.timing.schedule import parse_schedule
 from horae.timing.zones import offset_s
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FAR = timedelta(days=366 * 50)
-
-
-def instant(us: int) -> datetime:
-    """An instant from the store's microseconds."""
-    return EPOCH + timedelta(microseconds=us)
-
-
-def microseconds(at: datetime) -> int:
-    """The store's form of an instant."""
-    return (at - EPOCH) // timedelta(microseconds=1)
 
 
 def slots_of(row: Record) -> RecurrenceSet:
     """The recurrence set of a stored job."""
-    return parse_schedule(row["schedule"], row["timezone"], anchor=instant(row["anchor_at"])).set
+    return parse_schedule(row["schedule"], row["timezone"], anchor=from_us(row["anchor_at"])).set
 
 
 def slot_json(
@@ -56,16 +46,16 @@ def upcoming(row: Record, planned: Sequence[Record], now: datetime, count: int) 
     if not row["definition"] or row["completed_at"] is not None:
         return []
     zone = row["timezone"]
-    decided = {instant(item["slot_at"]): item for item in planned if item["trigger"] == "schedule"}
+    decided = {from_us(item["slot_at"]): item for item in planned if item["trigger"] == "schedule"}
     slots = slots_of(row)
     if row["repeat_max"] is not None:
         count = min(count, max(0, row["repeat_max"] - row["counted"]))
     ahead = set(islice(slots.between(now, now + FAR), count + len(decided)))
-    ahead |= {slot for slot, item in decided.items() if instant(item["due_at"]) > now}
+    ahead |= {slot for slot, item in decided.items() if from_us(item["due_at"]) > now}
     found: list[tuple[datetime, dict[str, Any]]] = []
     for slot in ahead:
         item = decided.get(slot)
-        due = instant(item["due_at"]) if item is not None else slot
+        due = from_us(item["due_at"]) if item is not None else slot
         note = None
         if item is not None and item["exception"] == "skip":
             note = "skipped"

@@ -8,9 +8,10 @@ from typing import Any
 
 from horae.app.exceptions import moment, slot_of
 from horae.app.jobs import find, ready
-from horae.app.upcoming import instant, microseconds, slot_json, slots_of, upcoming, upcoming_of
+from horae.app.upcoming import slot_json, slots_of, upcoming, upcoming_of
 from horae.core.definition import described
 from horae.core.identity import slot_key
+from horae.core.instants import from_us, to_us
 from horae.errors import Invalid, NotFound
 from horae.ports import Home, Reader, Record
 from horae.timing.schedule import parse_schedule
@@ -83,7 +84,7 @@ def _next_of_all(home: Home, count: int) -> Json:
             "job": row["slug"],
             "job_id": row["job_id"],
             **slot_json(
-                instant(row["slot_at"]), row["timezone"], row["key"], NOTES[row["exception"]], instant(row["due_at"])
+                from_us(row["slot_at"]), row["timezone"], row["key"], NOTES[row["exception"]], from_us(row["due_at"])
             ),
         }
         for row in rows
@@ -170,7 +171,7 @@ def why(home: Home, *, job: str, slot: str | None = None, limit: int = 10) -> Js
         if item is not None and item["job_id"] == row["id"]:
             return {"job": shown, "occurrences": [reader.occurrence(item)]}
         at = slot_of(home, row, slot) if slot == "next" else moment(slot, row["timezone"], home.clock.now())
-        found = reader.occurrences(row["id"], slot_at=microseconds(at), limit=limit)
+        found = reader.occurrences(row["id"], slot_at=to_us(at), limit=limit)
     finally:
         reader.close()
     return {"job": shown, "occurrences": found or [_unplanned(row, at, home.clock.now(), slot)]}
@@ -184,7 +185,7 @@ def _unplanned(row: Any, at: datetime, now: datetime, text: str) -> Json:
     shown = slot_json(at, row["timezone"], slot_key(row["id"], at), None)
     if at <= now:
         raise NotFound(
-            f"{row['slug']} has no record of a slot at {text}", f"it exists since {instant(row['created_at']):%F %T}Z"
+            f"{row['slug']} has no record of a slot at {text}", f"it exists since {from_us(row['created_at']):%F %T}Z"
         )
     decision = {
         "entry": None,

@@ -47,6 +47,7 @@ DELIVERY: Table = {
 
 OUTCOMES = ("ran", "skipped", "missed", "blocked", "void")
 TRIGGERS = ("schedule", "manual")
+HELD = "gone"  # the signature of a file that vanished and whose job waits for a person
 EXCEPTIONS = ("skip", "move")  # what a person decided in advance about one slot
 
 TABLES = {"occurrence": OCCURRENCE, "run": RUN, "delivery": DELIVERY}

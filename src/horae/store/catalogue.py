@@ -14,11 +14,12 @@ from typing import Any
 
 from horae.core.definition import cadence_digest, definition, digest
 from horae.core.identity import manual_key, provisional_id, slot_key
+from horae.core.instants import to_us
 from horae.core.model import Job
 from horae.errors import Refused
 from horae.store.journal import Journal
 from horae.store.plan import DAMAGE, Plan
-from horae.store.rows import local, maybe, to_us
+from horae.store.rows import local, maybe
 from horae.timing.zones import offset_s
 
 SHOWN, SHOWN_WITHIN = 3, timedelta(days=366 * 10)  # slots that the journal keeps of a new schedule

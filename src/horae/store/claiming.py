@@ -24,11 +24,12 @@ from horae.core.catchup import Backlog, backlog
 from horae.core.definition import from_definition
 from horae.core.identity import run_id as id_of_run
 from horae.core.identity import slot_key
+from horae.core.instants import from_us, to_us
 from horae.core.model import Claim, Job, Owner
 from horae.store.catalogue import Catalogue
 from horae.store.journal import Journal
 from horae.store.plan import DAMAGE, paused_words
-from horae.store.rows import from_us, maybe, to_us
+from horae.store.rows import maybe
 from horae.timing.zones import offset_s
 
 ROWS = """

@@ -14,6 +14,7 @@ from sqlite3 import Connection, Row
 from typing import Any
 
 from horae.core.definition import from_definition
+from horae.core.instants import from_us, to_us
 from horae.core.model import Claim, Ending, Job, Owner, Receipt
 from horae.core.outcome import gist
 from horae.core.states import RUN, live, sources, target, terminal
@@ -24,7 +25,7 @@ from horae.store.claiming import Claiming, reserve_tokens
 from horae.store.journal import Journal
 from horae.store.outbox import Outbox
 from horae.store.plan import DAMAGE
-from horae.store.rows import from_us, maybe, to_us
+from horae.store.rows import maybe
 
 CLAIM_ROW = """
 SELECT r.id, r.token, r.key, r.job_id, r.attempt, r.claimed_at, r.state,

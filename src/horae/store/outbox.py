@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from sqlite3 import Connection
 
+from horae.core.instants import to_us
 from horae.core.model import Claim, Ending, Message, Receipt
 from horae.core.states import DELIVERY, sources, target
 from horae.errors import Stale
 from horae.store.journal import Journal
-from horae.store.rows import to_us
 
 
 class Outbox:

@@ -19,11 +19,11 @@ from typing import Any
 
 from horae.core.catchup import backlog
 from horae.core.identity import slot_key
+from horae.core.instants import from_us, to_us
 from horae.core.model import Job
 from horae.errors import Problem
 from horae.limits import ONE_SHOT_GRACE_S
 from horae.store.journal import Journal
-from horae.store.rows import from_us, to_us
 from horae.timing.recurrence import RecurrenceSet
 from horae.timing.schedule import parse_schedule
 from horae.timing.zones import offset_s

@@ -1,24 +1,10 @@
-"""Instants between Python and the database: aware UTC datetimes here, whole microseconds since 1970 there.
-
-Integer arithmetic only: a float of the epoch in seconds loses microseconds in this century.
-"""
+"""Columns of instants as people and JSON see them; the numbers themselves are those of `core/instants.py`."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND = timedelta(microseconds=1)
-
-
-def to_us(instant: datetime) -> int:
-    """Microseconds since 1970."""
-    return (instant - EPOCH) // MICROSECOND
-
-
-def from_us(value: int) -> datetime:
-    """An aware instant in UTC."""
-    return EPOCH + timedelta(microseconds=value)
+from horae.core.instants import from_us
 
 
 def maybe(value: int | None) -> datetime | None:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TypeVar
 
+from horae.core.instants import to_us
 from horae.errors import Conflict, Problem, Trouble
 from horae.ports import Clock, Tx
 from horae.store.catalogue import Catalogue
@@ -22,7 +23,6 @@ from horae.store.journal import Entry, Journal
 from horae.store.ledger import Ledger
 from horae.store.migrate import migrate, refuse_newer
 from horae.store.outbox import Outbox
-from horae.store.rows import to_us
 
 T = TypeVar("T")
 BUSY_S = 10.0

@@ -12,10 +12,9 @@ from importlib import import_module
 
 from horae import config
 from horae.control import place
+from horae.core.states import HELD
 from horae.errors import NotFound, Problem, Refused, Unavailable
 from horae.limits import ANSWER_TIMEOUT_S
-
-HELD = "gone"  # see app/reload.py: the signature of a file that vanished and whose job waits for a person
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
