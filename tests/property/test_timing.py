@@ -81,10 +81,12 @@ def sets(draw: st.DrawFn) -> RecurrenceSet:
         assume(False)
         raise
     kind = draw(st.sampled_from(["rules", "rules", "rules", "grid", "dates", "all"]))
-    grid = Grid(draw(st.integers(1, 200_000)), draw(INSTANTS)) if kind in ("grid", "all") else None
+    grids = (Grid(draw(st.integers(1, 200_000)), draw(INSTANTS)),) if kind in ("grid", "all") else ()
     dates = tuple(draw(st.lists(INSTANTS, max_size=4))) if kind in ("dates", "all") else ()
     chosen = rules if kind in ("rules", "all") else ()
-    return RecurrenceSet(draw(ZONES), chosen, grid, dates, draw(st.sampled_from(GAPS)), draw(st.sampled_from(REPEATS)))
+    return RecurrenceSet(
+        draw(ZONES), chosen, grids, dates, gap=draw(st.sampled_from(GAPS)), repeat=draw(st.sampled_from(REPEATS))
+    )
 
 
 def _some(slots: RecurrenceSet, after: datetime, most: int = 40) -> list[datetime]:

@@ -31,7 +31,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """Inside the package instants and wall times are whole seconds from here."""
 
 _DAY = 86400
-_SECOND = timedelta(seconds=1)
+SECOND = timedelta(seconds=1)
 _BLOCK = 25  # spans are worked out 2**25 seconds at a time, a little over a year
 _PROBE = 6 * _DAY
 _MARGIN = 2 * _DAY  # a change acts on walls up to a day from it: blocks look that far over their edges
@@ -74,7 +74,7 @@ def instants_of(wall: datetime, name: str, gap: Gap = "shift", repeat: Repeat = 
     """The instants (UTC, ascending) at which the naive wall time is due in the zone: none, one or two."""
     place = zone(name)
     first, second = _offset(wall.replace(tzinfo=place, fold=0)), _offset(wall.replace(tzinfo=place, fold=1))
-    seconds = (wall.replace(tzinfo=UTC) - EPOCH) // _SECOND
+    seconds = (wall.replace(tzinfo=UTC) - EPOCH) // SECOND
     if first == second:
         return (_datetime(seconds - first),)
     if first > second:

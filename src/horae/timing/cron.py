@@ -15,7 +15,7 @@ from horae.errors import Invalid
 from horae.timing.crondays import day_rules, either
 from horae.timing.cronfields import DAY, FIELDS, HOUR, MINUTE, MONTH, WEEKDAY, Field, FieldSet, parse_field
 from horae.timing.rules import Rule
-from horae.timing.walls import walls_of
+from horae.timing.walls import layer_of
 
 WORDS = {
     "@yearly": "0 0 1 1 *",
@@ -72,7 +72,7 @@ def parse_cron(line: str) -> Cron:
 def _parse(text: str, fields: list[str]) -> Cron:
     minute, hour, day, month, weekday = (parse_field(kind, part) for kind, part in zip(FIELDS, fields, strict=True))
     rules = day_rules(day, weekday, month, hour, minute)
-    firing = tuple(rule for rule in rules if not walls_of((rule,)).empty())
+    firing = tuple(rule for rule in rules if layer_of(rule).fires())
     if not firing:
         raise _never(text, day, month)
     warnings = _step_warnings(((MINUTE, minute), (HOUR, hour), (DAY, day), (MONTH, month), (WEEKDAY, weekday)))

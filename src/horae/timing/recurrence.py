@@ -1,149 +1,233 @@
 """The recurrence set: the one internal form of every schedule.
 
-A set is the union of rules (wall times in a zone, mapped to instants by a policy for clock changes), at most one grid
-(elapsed time from an anchor) and single dates. Cron lines, intervals, one-shots and phrases are only syntax for it, and
-calendar rules will be too: what they add (exclusions, an end, a step between days) belongs here and in `rules`.
+A set is the union of rules (wall times in a zone, mapped to instants by a policy for clock changes), grids (elapsed
+time from an anchor) and single dates, less the `exdates`. Rules and grids carry their own beginning and end, so a
+schedule that changes at a date is two of them side by side: `ending` and `beginning` cut, `|` joins. Cron lines,
+intervals, one-shots, phrases and RFC 5545 text are only syntax for it.
+
+`exceptions` are laid over the slots: a skipped slot is still a slot, and a moved one keeps its identity; only when it
+is due changes. `due_between` sees them, everything else speaks of slots.
 
 Invariants, each held by a property test: `next_after` ascends strictly and never repeats an instant; `last_until`,
-`between`, `count` and `contains` agree with it. Instants in and out are aware datetimes, those going out are in UTC and
-whole seconds. Failure cases: None when nothing is left or nothing comes within `limits.HORIZON_YEARS`; a search walks
-months, so no rule can make it hang.
+`between`, `count` and `contains` agree with it; sets with equal slots that are said in different ways compare equal
+(`normal` says how far that goes). Instants in and out are aware datetimes, those going out are in UTC and whole
+seconds. Failure cases: None when nothing is left or nothing comes within `limits.HORIZON_YEARS`; a search walks months
+from where it is asked, never from an anchor, so no rule can make it hang.
 
 Which policy is the default: see `default_policy`.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from itertools import combinations
+from typing import NamedTuple
 
 from horae.errors import Invalid
-from horae.limits import HORIZON_YEARS, INTERVAL_MIN_S, MISSED_COUNT_MAX
-from horae.timing.clockchange import EPOCH, Gap, Repeat
+from horae.limits import INTERVAL_MIN_S, MISSED_COUNT_MAX
+from horae.timing.clockchange import EPOCH, SECOND, Gap, Repeat
+from horae.timing.normal import normal_rules
 from horae.timing.rules import Rule
-from horae.timing.ruleslots import RuleSlots
-from horae.timing.walls import DAY, walls_of
+from horae.timing.ruleslots import EARLIEST, LATEST, RuleSlots
+from horae.timing.walls import minutes_of_day, walls_of
 
-__all__ = ["Gap", "Grid", "RecurrenceSet", "Repeat", "Rule", "default_policy"]
+__all__ = ["Gap", "Grid", "RecurrenceSet", "Repeat", "Rule", "SlotException", "default_policy"]
 
-_SECOND = timedelta(seconds=1)
-_HORIZON_S = HORIZON_YEARS * 366 * DAY
-# Searches stay inside what datetime can hold, with room for offsets.
-_EARLIEST = (datetime(2, 1, 1, tzinfo=UTC) - EPOCH) // _SECOND
-_LATEST = (datetime(9998, 1, 1, tzinfo=UTC) - EPOCH) // _SECOND
-_FOLLOWS_BELOW_S = 3 * 3600
+_FOLLOWS_BELOW_M = 180
+
+
+class SlotException(NamedTuple):
+    """What was decided about one slot: when it is due instead, or that it is skipped (`due` is None)."""
+
+    slot: datetime
+    due: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The slots `anchor + k * period_s` for k = 0, 1, 2, ... in elapsed time. It never drifts, whatever runs late."""
+    """The slots `anchor + k * period_s` for k = 0, 1, 2, ... up to `until`, in elapsed time.
+
+    It never drifts, whatever runs late.
+    """
 
     period_s: int
     anchor: datetime
+    until: datetime | None = None
 
     def __post_init__(self) -> None:
         if self.period_s < INTERVAL_MIN_S:
             raise Invalid(f"an interval of {self.period_s} s is too short", f"the least is {INTERVAL_MIN_S} s")
         object.__setattr__(self, "anchor", _whole(self.anchor))
+        if self.until is not None:
+            object.__setattr__(self, "until", _whole(self.until))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RecurrenceSet:
-    """See the module. `dates` are single instants. Equal sets have equal slots; the reverse need not hold."""
+    """See the module. `dates` and `exdates` are single instants."""
 
     zone: str
     rules: tuple[Rule, ...] = ()
-    grid: Grid | None = None
+    grids: tuple[Grid, ...] = ()
     dates: tuple[datetime, ...] = ()
+    exdates: tuple[datetime, ...] = ()
     gap: Gap = "shift"
     repeat: Repeat = "first"
+    exceptions: tuple[SlotException, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dates", tuple(sorted({_whole(date) for date in self.dates})))
+        if self.dates:
+            object.__setattr__(self, "dates", tuple(sorted({_whole(date) for date in self.dates})))
+        if self.exdates:
+            object.__setattr__(self, "exdates", tuple(sorted({_whole(date) for date in self.exdates})))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RecurrenceSet):
+            return NotImplemented
+        return self.normal == other.normal
+
+    def __hash__(self) -> int:
+        return hash(self.normal)
 
     def next_after(self, instant: datetime) -> datetime | None:
         """The first slot strictly after the instant."""
-        at = max((instant - EPOCH) // _SECOND + 1, _EARLIEST)
-        found = self._next(at)
+        found = self._next((instant - EPOCH) // SECOND + 1)
         return None if found is None else EPOCH + timedelta(seconds=found)
 
     def last_until(self, instant: datetime) -> datetime | None:
         """The last slot that is not after the instant."""
-        at = min((instant - EPOCH) // _SECOND, _LATEST)
-        floor = max(at - _HORIZON_S, _EARLIEST)
-        found = [self._rule_slots.last(at, floor)] if self.rules else []
-        if self.grid is not None and at >= self._anchor:
-            found.append(at - (at - self._anchor) % self.grid.period_s)
-        found += [date for date in self._dates if date <= at][-1:]
-        known = [slot for slot in found if slot is not None]
-        return EPOCH + timedelta(seconds=max(known)) if known else None
+        at = min((instant - EPOCH) // SECOND, LATEST)
+        while True:
+            known = [slot for part in self._parts if (slot := part.last(at)) is not None]
+            if not known:
+                return None
+            found = max(known)
+            if found not in self._left_out:
+                return EPOCH + timedelta(seconds=found)
+            at = found - 1
 
     def between(self, after: datetime, until: datetime) -> Iterator[datetime]:
         """The slots in (after, until], ascending."""
-        at, end = (after - EPOCH) // _SECOND, (until - EPOCH) // _SECOND
-        found = self._next(max(at + 1, _EARLIEST))
+        at, end = (after - EPOCH) // SECOND, (until - EPOCH) // SECOND
+        found = self._next(at + 1)
         while found is not None and found <= end:
             yield EPOCH + timedelta(seconds=found)
             found = self._next(found + 1)
 
+    def due_between(self, after: datetime, until: datetime) -> Iterator[tuple[datetime, datetime]]:
+        """(due, slot) of what is due in (after, until], ascending: moved slots when they are due, skipped ones not."""
+        moved = {slot: due for slot, due in self.exceptions if self.contains(slot)}
+        plain = ((slot, slot) for slot in self.between(after, until) if slot not in moved)
+        dues = sorted((due, slot) for slot, due in moved.items() if due is not None and after < due <= until)
+        return heapq.merge(plain, dues)
+
     def count(self, after: datetime, until: datetime, limit: int = MISSED_COUNT_MAX) -> int:
-        """How many slots are in (after, until]; `limit` when there are more. Arithmetic, not a walk over slots."""
-        start = max((after - EPOCH) // _SECOND + 1, _EARLIEST)
-        end = min((until - EPOCH) // _SECOND, _LATEST)
+        """How many slots are in (after, until]; `limit` when there are more. Arithmetic unless parts may meet."""
+        start = max((after - EPOCH) // SECOND + 1, EARLIEST)
+        end = min((until - EPOCH) // SECOND, LATEST)
         if end < start:
             return 0
-        parts = bool(self.rules) + (self.grid is not None) + bool(self.dates)
-        if parts > 1:  # no syntax makes such a set yet, so the slow and certain way does
+        steady = [part for part in self._parts if not isinstance(part, _Dates)]
+        if any(one.low <= other.high and other.low <= one.high for one, other in combinations(steady, 2)):
             return self._count_by_walking(start, end, limit)
-        if self.rules:
-            return self._rule_slots.count(start, end, limit)
-        if self.grid is not None:
-            return min(limit, self._grid_count(self.grid.period_s, start, end))
-        return min(limit, sum(start <= date <= end for date in self._dates))
+        total = sum(part.count(start, end, limit + len(self._left_out)) for part in steady)
+        single = (date for date in _seconds(self.dates) if start <= date <= end)
+        total += sum(not any(part.has(date) for part in steady) for date in single)
+        total -= sum(start <= date <= end and any(part.has(date) for part in self._parts) for date in self._left_out)
+        return min(total, limit)
 
     def contains(self, instant: datetime) -> bool:
         """Whether the instant is a slot."""
-        at, rest = divmod(instant - EPOCH, _SECOND)
-        if rest or not _EARLIEST <= at <= _LATEST:
-            return False
-        if self.grid is not None and at >= self._anchor and (at - self._anchor) % self.grid.period_s == 0:
-            return True
-        return at in self._dates or (bool(self.rules) and self._rule_slots.has(at))
+        at, rest = divmod(instant - EPOCH, SECOND)
+        return not rest and at not in self._left_out and any(part.has(at) for part in self._parts)
+
+    def ending(self, until: datetime) -> RecurrenceSet:
+        """The slots up to the instant, which may be one."""
+        return replace(
+            self,
+            rules=tuple(replace(rule, until=_least(rule.until, until)) for rule in self.rules),
+            grids=tuple(replace(grid, until=_least(grid.until, until)) for grid in self.grids),
+            dates=tuple(date for date in self.dates if date <= until),
+        )
+
+    def beginning(self, since: datetime) -> RecurrenceSet:
+        """The slots from the instant on, which may be one."""
+        grids: list[Grid] = []
+        for grid in self.grids:
+            passed = max(0, -((grid.anchor - since) // timedelta(seconds=grid.period_s)))
+            grids.append(replace(grid, anchor=grid.anchor + timedelta(seconds=passed * grid.period_s)))
+        return replace(
+            self,
+            rules=tuple(replace(rule, since=max(rule.since or since, since)) for rule in self.rules),
+            grids=tuple(grids),
+            dates=tuple(date for date in self.dates if date >= since),
+        )
+
+    def __or__(self, other: RecurrenceSet) -> RecurrenceSet:
+        """The union. What only one of them leaves out stays in if the other has it: say so before, not after."""
+        if (self.zone, self.gap, self.repeat) != (other.zone, other.gap, other.repeat):
+            raise ValueError("sets of one zone and one policy can be joined")
+        left_out = {date for date in self.exdates if not other.contains(date)}
+        left_out |= {date for date in other.exdates if not self.contains(date)}
+        return replace(
+            self,
+            rules=self.rules + other.rules,
+            grids=self.grids + other.grids,
+            dates=self.dates + other.dates,
+            exdates=tuple(left_out),
+            exceptions=self.exceptions + other.exceptions,
+        )
+
+    @cached_property
+    def normal(self) -> tuple[object, ...]:
+        """A value that is equal for equal sets: what is said in several ways, in one of them."""
+        rules = normal_rules(self.rules, self.zone, self.gap, self.repeat)
+        ends = {grid: RecurrenceSet("UTC", grids=(grid,)).last_until(grid.until) for grid in self.grids if grid.until}
+        shown = sorted((grid.period_s, grid.anchor, str(ends.get(grid))) for grid in self.grids)
+        bare = replace(self, dates=(), exdates=(), exceptions=()) if self.dates or self.exdates else self
+        dates = tuple(date for date in self.dates if date not in self.exdates and not bare.contains(date))
+        left_out = tuple(date for date in self.exdates if bare.contains(date))
+        zone = self.zone if self.rules else "UTC"
+        policy = (self.gap, self.repeat) if self.rules else ()
+        moved = tuple(sorted(item for item in self.exceptions))
+        return (zone, policy, rules, tuple(shown), dates, left_out, moved)
 
     # Kept on the instance: hashing long rules for a shared cache would cost more than the search itself.
     @cached_property
-    def _rule_slots(self) -> RuleSlots:
-        return RuleSlots(walls_of(self.rules), self.zone, self.gap, self.repeat)
+    def _parts(self) -> tuple[RuleSlots | _GridSlots | _Dates, ...]:
+        parts: list[RuleSlots | _GridSlots | _Dates] = []
+        if self.rules:
+            bounds = {(rule.since, rule.until): None for rule in self.rules}
+            for since, until in bounds:
+                rules = self.rules
+                if len(bounds) > 1:
+                    rules = tuple(rule for rule in rules if (rule.since, rule.until) == (since, until))
+                low, high = _second(since), _second(until)
+                parts.append(RuleSlots(walls_of(rules), self.zone, self.gap, self.repeat, low, high))
+        parts += [_GridSlots(grid) for grid in self.grids]
+        if self.dates:
+            parts.append(_Dates(_seconds(self.dates)))
+        return tuple(parts)
 
     @cached_property
-    def _anchor(self) -> int:
-        return 0 if self.grid is None else (self.grid.anchor - EPOCH) // _SECOND
-
-    @cached_property
-    def _dates(self) -> tuple[int, ...]:
-        return tuple((date - EPOCH) // _SECOND for date in self.dates)
+    def _left_out(self) -> frozenset[int]:
+        return frozenset(_seconds(self.exdates))
 
     def _next(self, at: int) -> int | None:
         """The first slot from `at` on."""
-        limit = min(at + _HORIZON_S, _LATEST)
-        best = self._rule_slots.next(at, limit) if self.rules else None
-        if self.grid is not None:
-            period = self.grid.period_s
-            slot = self._anchor if at <= self._anchor else at + (self._anchor - at) % period
-            if slot <= _LATEST and (best is None or slot < best):
-                best = slot
-        for date in self._dates:
-            if date >= at:
-                return date if best is None or date < best else best
-        return best
-
-    def _grid_count(self, period: int, start: int, end: int) -> int:
-        if end < self._anchor:
-            return 0
-        below = (start - 1 - self._anchor) // period if start > self._anchor else -1
-        return (end - self._anchor) // period - below
+        while True:
+            best: int | None = None
+            for part in self._parts:
+                found = part.next(at)
+                if found is not None and (best is None or found < best):
+                    best = found
+            if best is None or best not in self._left_out:
+                return best
+            at = best + 1
 
     def _count_by_walking(self, start: int, end: int, limit: int) -> int:
         total, found = 0, self._next(start)
@@ -151,6 +235,52 @@ class RecurrenceSet:
             total += 1
             found = self._next(found + 1)
         return total
+
+
+class _GridSlots:
+    """The slots of one grid, in the form of `RuleSlots`."""
+
+    def __init__(self, grid: Grid) -> None:
+        self._period = grid.period_s
+        self.low = (grid.anchor - EPOCH) // SECOND
+        self.high = LATEST if grid.until is None else min(LATEST, (grid.until - EPOCH) // SECOND)
+
+    def next(self, at: int) -> int | None:
+        slot = self.low if at <= self.low else at + (self.low - at) % self._period
+        return slot if slot <= self.high else None
+
+    def last(self, at: int) -> int | None:
+        at = min(at, self.high)
+        return None if at < self.low else at - (at - self.low) % self._period
+
+    def has(self, at: int) -> bool:
+        return self.low <= at <= self.high and (at - self.low) % self._period == 0
+
+    def count(self, start: int, end: int, limit: int) -> int:
+        start, end = max(start, self.low), min(end, self.high)
+        if end < start:
+            return 0
+        return min(limit, (end - self.low) // self._period - (start - 1 - self.low) // self._period)
+
+
+class _Dates:
+    """Single instants, in the form of `RuleSlots`."""
+
+    def __init__(self, dates: tuple[int, ...]) -> None:
+        self._dates = dates
+        self.low, self.high = dates[0], dates[-1]
+
+    def next(self, at: int) -> int | None:
+        return next((date for date in self._dates if date >= at), None)
+
+    def last(self, at: int) -> int | None:
+        return next((date for date in reversed(self._dates) if date <= at), None)
+
+    def has(self, at: int) -> bool:
+        return at in self._dates
+
+    def count(self, start: int, end: int, limit: int) -> int:
+        return min(limit, sum(start <= date <= end for date in self._dates))
 
 
 def default_policy(rules: tuple[Rule, ...]) -> tuple[Gap, Repeat]:
@@ -164,17 +294,39 @@ def default_policy(rules: tuple[Rule, ...]) -> tuple[Gap, Repeat]:
     1:30" would run four times in a repeated hour. The price is that "every 15 minutes from 0:00 to 5:45" pauses for one
     hour in that night.
     """
-    if rules and all(_longest_pause_s(rule.times()) < _FOLLOWS_BELOW_S for rule in rules):
-        return "skip", "both"
-    return "shift", "first"
+    return ("skip", "both") if rules and all(_goes_around(rule) for rule in rules) else ("shift", "first")
 
 
-def _longest_pause_s(times: tuple[int, ...]) -> int:
-    following = (*times[1:], times[0] + DAY)
-    return max(later - earlier for earlier, later in zip(times, following, strict=True))
+def _goes_around(rule: Rule) -> bool:
+    if rule.interval != 1 and rule.freq in {"HOURLY", "MINUTELY"}:
+        step = rule.interval * (60 if rule.freq == "HOURLY" else 1)
+        return step < _FOLLOWS_BELOW_M and not rule.byhour and (rule.freq == "HOURLY" or not rule.byminute)
+    if rule.bysetpos or 0 < len(rule.byhour) < 9:  # nine times a day at least, or some pause is too long
+        return False
+    times = minutes_of_day(rule)
+    twice = times | times << 1440
+    covered, reach = twice, 1
+    while reach < _FOLLOWS_BELOW_M - 1:  # each time stands for itself and the 178 minutes that follow
+        step = min(reach, _FOLLOWS_BELOW_M - 1 - reach)
+        covered |= covered << step
+        reach += step
+    day = (1 << 1440) - 1
+    return covered >> 1440 & day == day
 
 
 def _whole(instant: datetime) -> datetime:
     if instant.tzinfo is None or instant.microsecond:
         raise Invalid(f"{instant.isoformat()} is not a whole second with an offset", value=instant.isoformat())
     return instant.astimezone(UTC)
+
+
+def _second(instant: datetime | None) -> int | None:
+    return None if instant is None else (instant - EPOCH) // SECOND
+
+
+def _seconds(instants: tuple[datetime, ...]) -> tuple[int, ...]:
+    return tuple((instant - EPOCH) // SECOND for instant in instants)
+
+
+def _least(one: datetime | None, other: datetime) -> datetime:
+    return other if one is None or other < one else one

@@ -5,14 +5,23 @@ policy gives to the neighbour: that trims the span at one end, nothing more. A s
 its *moved* slots too: the walls that were left out. Both are stretches of walls read with one offset, so every
 question is one or two searches in `Walls` per span.
 
+Bounds: `since` and `until` cut the sequence by instants, exactly, also inside a change; the rules' own start and end are
+walls. A search looks no further than the horizon.
+
 Invariants: strictly ascending, no instant twice (a moved slot that meets a real one is the same slot). A search that
 finds no wall for days jumps to where the next one is due instead of visiting the spans between.
 """
 
 from __future__ import annotations
 
-from horae.timing.clockchange import Gap, Repeat, Span, span_at
-from horae.timing.walls import DAY, Walls
+from datetime import UTC, datetime
+
+from horae.timing.clockchange import EPOCH, SECOND, Gap, Repeat, Span, span_at
+from horae.timing.walls import DAY, HORIZON_S, Layer, Walls
+
+# Searches stay inside what datetime can hold, with room for offsets.
+EARLIEST = (datetime(2, 1, 1, tzinfo=UTC) - EPOCH) // SECOND
+LATEST = (datetime(9998, 1, 1, tzinfo=UTC) - EPOCH) // SECOND
 
 _FAR = 3 * DAY  # no offset and no clock change moves a wall time further than this from its instant
 
@@ -20,14 +29,27 @@ _FAR = 3 * DAY  # no offset and no clock change moves a wall time further than t
 class RuleSlots:
     """Slots of `walls` in the zone. Bounds are instants in seconds since the epoch, inclusive."""
 
-    def __init__(self, walls: Walls, zone: str, gap: Gap, repeat: Repeat) -> None:
+    def __init__(
+        self,
+        walls: Layer | Walls,
+        zone: str,
+        gap: Gap,
+        repeat: Repeat,
+        since: int | None = None,
+        until: int | None = None,
+    ) -> None:
         self._walls = walls
         self._zone = zone
-        self._gap = gap
-        self._repeat = repeat
+        self._gap: Gap = gap
+        self._repeat: Repeat = repeat
+        # Walls begin and end too, at most a few days from these instants: a search must not end before it gets there
+        self.low = max(EARLIEST if since is None else since, EARLIEST, walls.low - _FAR)
+        self.high = min(LATEST if until is None else until, LATEST, walls.high + _FAR)
 
-    def next(self, at: int, limit: int) -> int | None:
-        """The first slot in [at, limit]."""
+    def next(self, at: int) -> int | None:
+        """The first slot from `at` on, within the horizon."""
+        at = max(at, self.low)
+        limit = min(at + HORIZON_S, self.high)
         while at <= limit:
             span = span_at(self._zone, at)
             low, high = self._real(span)
@@ -45,8 +67,10 @@ class RuleSlots:
                 at = span.end
         return None
 
-    def last(self, at: int, floor: int) -> int | None:
-        """The last slot in [floor, at]."""
+    def last(self, at: int) -> int | None:
+        """The last slot up to `at`, within the horizon."""
+        at = min(at, self.high)
+        floor = max(at - HORIZON_S, self.low)
         while at >= floor:
             span = span_at(self._zone, at)
             low, high = self._real(span)
@@ -66,12 +90,14 @@ class RuleSlots:
 
     def has(self, at: int) -> bool:
         """Whether the instant is a slot."""
+        if not self.low <= at <= self.high:
+            return False
         span = span_at(self._zone, at)
         return self._has_real(span, at) or (span.offset > span.before and self._next_moved(span, at) == at)
 
     def count(self, start: int, end: int, limit: int) -> int:
         """The number of slots in [start, end], or `limit` if there are more."""
-        total, at = 0, start
+        total, at, end = 0, max(start, self.low), min(end, self.high)
         while at <= end and total < limit:
             span = span_at(self._zone, at)
             low, high = self._real(span)
@@ -92,7 +118,7 @@ class RuleSlots:
 
     def _has_real(self, span: Span, at: int) -> bool:
         low, high = self._real(span)
-        return low <= at < high and self._walls.has(at + span.offset)
+        return low <= at < high and self._walls.next(at + span.offset, at + span.offset) is not None
 
     def _next_moved(self, span: Span, at: int) -> int | None:
         """The first instant from `at` on to which the gap at the span's birth moves a wall time."""

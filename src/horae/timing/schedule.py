@@ -11,7 +11,7 @@ caller knows whether the job is new.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
@@ -21,8 +21,7 @@ from horae.timing.cron import parse_cron
 from horae.timing.dates import read_instant
 from horae.timing.durations import period_words
 from horae.timing.phrases import parse_phrase
-from horae.timing.recurrence import Grid, RecurrenceSet, default_policy
-from horae.timing.rules import Rule
+from horae.timing.recurrence import Gap, Grid, RecurrenceSet, Repeat, default_policy
 from horae.timing.words import cron_words, grid_words, once_words, rfc3339, rules_words
 from horae.timing.zones import offset_s, zone
 
@@ -46,8 +45,22 @@ class Schedule:
     warnings: tuple[str, ...] = ()
 
 
-def parse_schedule(text: str, timezone: str, *, anchor: datetime) -> Schedule:
-    """Read any schedule text. `anchor` (aware) is what relative words and intervals count from. Raises `Invalid`."""
+def parse_schedule(
+    text: str, timezone: str, *, anchor: datetime, gap: Gap | None = None, repeat: Repeat | None = None
+) -> Schedule:
+    """Read any schedule text. `anchor` (aware) is what relative words and intervals count from. Raises `Invalid`.
+
+    `gap` and `repeat` say what happens to wall times that the clock skips or shows twice; None is the default of the
+    schedule, see `default_policy`.
+    """
+    schedule = _read(text, timezone, anchor)
+    if not schedule.set.rules:
+        return schedule
+    usual = default_policy(schedule.set.rules)
+    return replace(schedule, set=replace(schedule.set, gap=gap or usual[0], repeat=repeat or usual[1]))
+
+
+def _read(text: str, timezone: str, anchor: datetime) -> Schedule:
     if anchor.tzinfo is None:
         raise ValueError("the anchor needs an offset: a naive one would be read in the machine's zone")
     zone(timezone)  # an unknown zone is said first
@@ -60,7 +73,7 @@ def parse_schedule(text: str, timezone: str, *, anchor: datetime) -> Schedule:
     if _is_cron(clean):
         cron = parse_cron(clean)
         return Schedule(
-            clean, clean, "cron", timezone, _rule_set(timezone, cron.rules), cron_words(cron), cron.warnings
+            clean, clean, "cron", timezone, RecurrenceSet(timezone, cron.rules), cron_words(cron), cron.warnings
         )
     phrase = parse_phrase(clean, timezone, anchor)
     if phrase.once is not None:
@@ -68,7 +81,7 @@ def parse_schedule(text: str, timezone: str, *, anchor: datetime) -> Schedule:
     if phrase.grid is not None:
         return _interval(clean, timezone, phrase.grid, phrase.warnings)
     meaning = rules_words(phrase.rules)
-    return Schedule(clean, clean, "phrase", timezone, _rule_set(timezone, phrase.rules), meaning, phrase.warnings)
+    return Schedule(clean, clean, "phrase", timezone, RecurrenceSet(timezone, phrase.rules), meaning, phrase.warnings)
 
 
 def _clean(text: str) -> str:
@@ -95,11 +108,6 @@ def _is_cron(text: str) -> bool:
     return starred or (len(fields) in (5, 6) and numbers >= 2 and bool(_CRON_FIRST.fullmatch(fields[0])))
 
 
-def _rule_set(timezone: str, rules: tuple[Rule, ...]) -> RecurrenceSet:
-    gap, repeat = default_policy(rules)
-    return RecurrenceSet(timezone, rules, gap=gap, repeat=repeat)
-
-
 def _once(text: str, timezone: str, instant: datetime, warnings: tuple[str, ...]) -> Schedule:
     slots = RecurrenceSet(timezone, dates=(instant,))
     written = rfc3339(instant, offset_s(instant, timezone))
@@ -109,5 +117,5 @@ def _once(text: str, timezone: str, instant: datetime, warnings: tuple[str, ...]
 def _interval(text: str, timezone: str, grid: Grid, warnings: tuple[str, ...]) -> Schedule:
     start = rfc3339(grid.anchor, offset_s(grid.anchor, timezone))
     written = f"every {period_words(grid.period_s)} from {start}"
-    slots = RecurrenceSet(timezone, grid=grid)
+    slots = RecurrenceSet(timezone, grids=(grid,))
     return Schedule(text, written, "interval", timezone, slots, grid_words(grid, timezone), warnings)

@@ -1,8 +1,9 @@
 """The wall times of some rules, as one ascending sequence of integers. No zone, no datetime.
 
-A wall time is the count of seconds since 1970-01-01T00:00 as a clock without a zone shows it. What a rule selects in a
-month depends only on the month, the weekday of its first day and its length: 91 cases at most. Each is worked out once
-and kept, and a search walks months, never days or minutes; so a rule that almost never fires costs some hundred steps.
+A wall time is the count of seconds since 1970-01-01T00:00 as a clock without a zone shows it. Days are bits of a month
+(`days`), times are bits of a day: bit m stands for minute m, and a rule has one second of the minute. So "the next one"
+is a shift and a look at the lowest bit, whatever the rule holds; a search walks months, never days or minutes, and never
+begins at the rule's start. Rules that differ in their days only become one layer; the others are searched side by side.
 
 Invariants: `next` and `last` are inverse on members; `count` equals the number of members; overlapping rules give each
 wall time once.
@@ -10,183 +11,391 @@ wall time once.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from datetime import date
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import combinations
 
+from horae.errors import Invalid
+from horae.limits import HORIZON_YEARS
+from horae.timing.days import EPOCH_DAY, Days, day_number, month_length, ones
 from horae.timing.rules import Rule
 
 DAY = 86400
-_EPOCH_DAY = date(1970, 1, 1).toordinal()
-_LENGTHS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_MINUTES = 1440
+_ALL_MINUTES = (1 << _MINUTES) - 1
+HORIZON_S = HORIZON_YEARS * 366 * DAY
+_NEVER = 1 << 62
+_LEAST_DAY, _MOST_DAY = 1 - EPOCH_DAY, date.max.toordinal() - EPOCH_DAY
+_PICKS_KEPT = 600  # months
 
 
-class _Month(NamedTuple):
-    length: int
-    days: tuple[int, ...]
-    """Days of the month with slots, ascending."""
-    times: tuple[tuple[int, ...], ...]
-    """For each of `days`, its seconds after midnight, ascending, never empty."""
-    position: tuple[int, ...]
-    """For each day of the month (index 0 unused), the index of the first of `days` that is not before it."""
-    before: tuple[int, ...]
-    """For each index into `days`, the number of slots on earlier days; one more entry holds the total."""
+class Layer:
+    """Days x times, with one second of the minute, from `low` to `high`."""
 
+    __slots__ = ("_constant", "_days", "_picked", "_second", "_times_of", "high", "low")
 
-class Walls:
-    """The union of some rules. Make it with `walls_of`, which shares it."""
-
-    def __init__(self, rules: tuple[Rule, ...]) -> None:
-        self._rules = tuple((rule, rule.times()) for rule in rules)
-        self._months: dict[tuple[int, int, int], _Month] = {}
+    def __init__(self, days: tuple[Days, ...], rule: Rule, times: int) -> None:
+        self._days = days
+        self._second = rule.second
+        self._constant = times
+        self._times_of: Callable[[int], int] | None = None
+        self._picked: _Picked | None = None
+        self.low = -_NEVER
+        self.high = _NEVER
+        if rule.freq in {"HOURLY", "MINUTELY"} and rule.interval != 1:
+            times_of, steady = _stepping(rule, times)
+            if steady:
+                self._constant = times_of(0)
+            else:
+                self._times_of = times_of
+        elif rule.bysetpos and rule.freq in {"WEEKLY", "MONTHLY", "YEARLY"}:
+            self._picked = _Picked(days[0], rule, times)
+            self._times_of = self._picked.times
+        if rule.start is not None:
+            self.low = day_number(rule.start) * DAY + rule.start.hour * 3600 + rule.start.minute * 60
+            self.low += rule.start.second
+        if rule.count is not None:
+            self.high = self._end(rule.count)
 
     def next(self, wall: int, limit: int) -> int | None:
         """The first member in [wall, limit]."""
+        wall = max(wall, self.low)
+        limit = min(limit, self.high)
         day, second = divmod(wall, DAY)
-        today = date.fromordinal(day + _EPOCH_DAY)
-        year, month = today.year, today.month
-        first = day - today.day + 1
-        plan = self._month(year, month, first)
-        index = plan.position[today.day]
-        if index < len(plan.days) and plan.days[index] == today.day:
-            times = plan.times[index]
-            if second <= times[-1]:
-                found = day * DAY + times[bisect_left(times, second)]
+        if not _LEAST_DAY <= day <= _MOST_DAY:
+            return None
+        today = date.fromordinal(day + EPOCH_DAY)
+        year, month, number = today.year, today.month, today.day
+        first = day - number
+        mask = self._of_month(year, month, first + 1) >> number << number
+        if mask >> number & 1:
+            minute = (second - self._second + 59) // 60  # the first that is not before
+            times = self._times(day) >> minute << minute
+            if times:
+                found = day * DAY + ((times & -times).bit_length() - 1) * 60 + self._second
                 return found if found <= limit else None
-            index += 1
-        while index >= len(plan.days):
-            first += plan.length
-            if first * DAY > limit:
+            mask ^= 1 << number
+        while not mask:
+            first += month_length(year, month)
+            if first * DAY >= limit:
                 return None
             year, month = (year, month + 1) if month < 12 else (year + 1, 1)
-            plan = self._month(year, month, first)
-            index = 0
-        found = (first + plan.days[index] - 1) * DAY + plan.times[index][0]
+            if year > 9999:
+                return None
+            mask = self._of_month(year, month, first + 1)
+        day = first + (mask & -mask).bit_length() - 1
+        times = self._times(day)
+        found = day * DAY + ((times & -times).bit_length() - 1) * 60 + self._second
         return found if found <= limit else None
 
     def last(self, wall: int, floor: int) -> int | None:
         """The last member in [floor, wall]."""
+        wall = min(wall, self.high)
+        floor = max(floor, self.low)
         day, second = divmod(wall, DAY)
-        today = date.fromordinal(day + _EPOCH_DAY)
-        year, month = today.year, today.month
-        first = day - today.day + 1
-        plan = self._month(year, month, first)
-        index = plan.position[today.day]
-        if index < len(plan.days) and plan.days[index] == today.day:
-            times = plan.times[index]
-            if second >= times[0]:
-                found = day * DAY + times[bisect_right(times, second) - 1]
+        if not _LEAST_DAY <= day <= _MOST_DAY:
+            return None
+        today = date.fromordinal(day + EPOCH_DAY)
+        year, month, number = today.year, today.month, today.day
+        first = day - number
+        mask = self._of_month(year, month, first + 1) & ((2 << number) - 1)
+        if mask >> number & 1:
+            minute = (second - self._second) // 60  # the last that is not after; -1 when none is
+            times = self._times(day) & ((2 << minute) - 1) if minute >= 0 else 0
+            if times:
+                found = day * DAY + (times.bit_length() - 1) * 60 + self._second
                 return found if found >= floor else None
-        index -= 1
-        while index < 0:
-            if first * DAY <= floor:
+            mask ^= 1 << number
+        while not mask:
+            if (first + 1) * DAY <= floor:
                 return None
             year, month = (year, month - 1) if month > 1 else (year - 1, 12)
-            first -= _length(year, month)
-            plan = self._month(year, month, first)
-            index = len(plan.days) - 1
-        found = (first + plan.days[index] - 1) * DAY + plan.times[index][-1]
+            if year < 1:
+                return None
+            first -= month_length(year, month)
+            mask = self._of_month(year, month, first + 1)
+        day = first + mask.bit_length() - 1
+        found = day * DAY + (self._times(day).bit_length() - 1) * 60 + self._second
         return found if found >= floor else None
-
-    def has(self, wall: int) -> bool:
-        """Whether it is a member."""
-        return self.next(wall, wall) is not None
 
     def count(self, start: int, stop: int) -> int:
         """The number of members in [start, stop)."""
+        start, stop = max(start, self.low), min(stop, self.high + 1)
         if stop <= start:
             return 0
-        opening = date.fromordinal(start // DAY + _EPOCH_DAY)
-        year, month = opening.year, opening.month
-        first = start // DAY - opening.day + 1
-        plan = self._month(year, month, first)
-        total = -_earlier(plan, first, start)
-        while (first + plan.length) * DAY < stop:
-            total += plan.before[-1]
-            first += plan.length
+        opening, closing = start // DAY, (stop - 1) // DAY
+        today = date.fromordinal(opening + EPOCH_DAY)
+        year, month = today.year, today.month
+        first = opening - today.day
+        each = 0 if self._times_of is not None else self._constant.bit_count()
+        total = 0
+        while first < closing:
+            mask = self._of_month(year, month, first + 1)
+            if opening > first:
+                mask = mask >> opening - first << opening - first
+            length = month_length(year, month)
+            if closing < first + length:
+                mask &= (2 << closing - first) - 1
+            if each:
+                total += mask.bit_count() * each
+            else:
+                total += sum(self._times(first + number).bit_count() for number in ones(mask))
+            first += length
             year, month = (year, month + 1) if month < 12 else (year + 1, 1)
-            plan = self._month(year, month, first)
-        return total + _earlier(plan, first, stop)
+        # What lies on the first day before `start`, and on the last from `stop` on
+        return total - self._on_day(opening, 0, start % DAY) - self._on_day(closing, (stop - 1) % DAY + 1, DAY)
 
-    def empty(self) -> bool:
-        """Whether no month of any kind has a member: the rules can never fire."""
-        kinds = (
-            (month, weekday, length) for month in range(1, 13) for length in _lengths(month) for weekday in range(7)
-        )
-        return not any(self._plan(*kind).days for kind in kinds)
+    def minutes(self, day: int) -> int:
+        """The minutes of that day, as bits, whatever the bounds."""
+        today = date.fromordinal(day + EPOCH_DAY)
+        mask = self._of_month(today.year, today.month, day - today.day + 1)
+        return self._times(day) if mask >> today.day & 1 else 0
 
-    def _month(self, year: int, month: int, first: int) -> _Month:
-        return self._plan(month, (first + 3) % 7, _length(year, month))  # 1970-01-01, day 0, was a Thursday
+    def never_meets(self, other: Layer) -> bool:
+        """Whether no wall time can be in both, by their bounds, times or seconds alone."""
+        apart_in_time = self.high < other.low or other.high < self.low
+        return apart_in_time or self._second != other._second or not self._constant & other._constant
 
-    def _plan(self, month: int, weekday: int, length: int) -> _Month:
-        key = (month, weekday, length)
-        plan = self._months.get(key)
-        if plan is None:  # two threads may both work it out: they store equal values
-            plan = self._months[key] = self._work_out(month, weekday, length)
-        return plan
+    def fires(self) -> bool:
+        """Whether it ever has a member, within the horizon."""
+        if self._times_of is None and any(days.surely_fires() for days in self._days):
+            return bool(self._constant)
+        begin = self.low if self.low > -_NEVER else 0
+        return self.next(begin, begin + HORIZON_S) is not None
 
-    def _work_out(self, month: int, weekday: int, length: int) -> _Month:
-        found: dict[int, tuple[int, ...]] = {}
-        for rule, times in self._rules:
-            if rule.bymonth and month not in rule.bymonth:
-                continue
-            for day, chosen in _chosen(rule, times, weekday, length):
-                known = found.get(day)
-                found[day] = chosen if known is None or known == chosen else tuple(sorted({*known, *chosen}))
-        days = tuple(sorted(found))
-        before = [0]
-        for day in days:
-            before.append(before[-1] + len(found[day]))
-        position = tuple(bisect_left(days, day) for day in range(length + 1))
-        return _Month(length, days, tuple(found[day] for day in days), position, tuple(before))
+    def _of_month(self, year: int, month: int, first: int) -> int:
+        if self._picked is not None:
+            return self._picked.days(year, month, first)
+        mask = 0
+        for days in self._days:
+            mask |= days.of_month(year, month, first)
+        if self._times_of is not None:
+            for number in ones(mask):
+                if not self._times_of(first + number - 1):
+                    mask ^= 1 << number
+        return mask if self._constant else 0
+
+    def _times(self, day: int) -> int:
+        return self._constant if self._times_of is None else self._times_of(day)
+
+    def _on_day(self, day: int, start: int, stop: int) -> int:
+        """Members on that day in the seconds [start, stop)."""
+        low = max(0, (start - self._second + 59) // 60)
+        high = max(low, (stop - self._second + 59) // 60)
+        if low == high:
+            return 0
+        return (self.minutes(day) >> low & ((1 << high - low) - 1)).bit_count()
+
+    def _end(self, number: int) -> int:
+        """The wall time of the `number`-th member. By months, then by days; within the horizon, or the rule is refused."""
+        day = self.low // DAY
+        today = date.fromordinal(day + EPOCH_DAY)
+        year, month = today.year, today.month
+        first = day - today.day + 1
+        left, begin = number, self.low
+        while first * DAY - self.low <= HORIZON_S and year < 9999:
+            after = first + month_length(year, month)
+            here = self.count(begin, after * DAY)
+            if here >= left:
+                return self._end_in_month(begin, left)
+            left -= here
+            first, begin = after, after * DAY
+            year, month = (year, month + 1) if month < 12 else (year + 1, 1)
+        says = f"COUNT={number} is not used up within {HORIZON_YEARS} years"
+        raise Invalid(says, "leave COUNT out, or give an UNTIL", field="count", value=number)
+
+    def _end_in_month(self, begin: int, left: int) -> int:
+        day = begin // DAY
+        while True:
+            here = self.count(max(begin, day * DAY), (day + 1) * DAY)
+            if here >= left:
+                times = self.minutes(day)
+                skipped = times.bit_count() - here  # those of the first day that lie before the start
+                return day * DAY + ones(times)[skipped + left - 1] * 60 + self._second
+            left -= here
+            day += 1
+
+
+class Walls:
+    """The union of several layers."""
+
+    __slots__ = ("_layers", "high", "low")
+
+    def __init__(self, layers: tuple[Layer, ...]) -> None:
+        self._layers = layers
+        self.low = min(layer.low for layer in layers)
+        self.high = max(layer.high for layer in layers)
+
+    def next(self, wall: int, limit: int) -> int | None:
+        """The first member in [wall, limit]."""
+        best: int | None = None
+        for layer in self._layers:
+            found = layer.next(wall, limit)
+            if found is not None:
+                best = limit = found
+        return best
+
+    def last(self, wall: int, floor: int) -> int | None:
+        """The last member in [floor, wall]."""
+        best: int | None = None
+        for layer in self._layers:
+            found = layer.last(wall, floor)
+            if found is not None:
+                best = floor = found
+        return best
+
+    def count(self, start: int, stop: int) -> int:
+        """The number of members in [start, stop). By days where layers may meet."""
+        if all(one.never_meets(other) for one, other in combinations(self._layers, 2)):
+            return sum(layer.count(start, stop) for layer in self._layers)
+        total, at = 0, start
+        found = self.next(at, stop - 1)
+        while found is not None:
+            total += 1
+            found = self.next(found + 1, stop - 1)
+        return total
+
+    def fires(self) -> bool:
+        """Whether it ever has a member, within the horizon."""
+        return any(layer.fires() for layer in self._layers)
+
+
+class _Picked:
+    """The instances that BYSETPOS picks from weeks, months or years."""
+
+    __slots__ = ("_days", "_known", "_positions", "_rule", "_times")
+
+    def __init__(self, days: Days, rule: Rule, times: int) -> None:
+        self._days = days
+        self._rule = rule
+        self._times = ones(times)
+        self._positions = rule.bysetpos
+        self._known: dict[int, dict[int, int]] = {}
+
+    def days(self, year: int, month: int, first: int) -> int:
+        known = self._known.get(first)
+        if known is None:
+            if len(self._known) >= _PICKS_KEPT:
+                self._known.clear()
+            known = self._known[first] = self._pick(year, month, first)
+        return sum(1 << day - first + 1 for day in known)
+
+    def times(self, day: int) -> int:
+        today = date.fromordinal(day + EPOCH_DAY)
+        first = day - today.day + 1
+        self.days(today.year, today.month, first)
+        return self._known[first].get(day, 0)
+
+    def _pick(self, year: int, month: int, first: int) -> dict[int, int]:
+        """The picked minutes of each day of the month that has some."""
+        length = month_length(year, month)
+        found: dict[int, int] = {}
+        for period in self._periods(year, month, first, length):
+            for position in self._positions:
+                place = position - 1 if position > 0 else len(period) * len(self._times) + position
+                if 0 <= place < len(period) * len(self._times):
+                    day = period[place // len(self._times)]
+                    if first <= day < first + length:
+                        found[day] = found.get(day, 0) | 1 << self._times[place % len(self._times)]
+        return found
+
+    def _periods(self, year: int, month: int, first: int, length: int) -> list[list[int]]:
+        """The days, as numbers, of every period that has a day in the month."""
+        if self._rule.freq == "MONTHLY":
+            return [self._numbers(year, month, first)]
+        if self._rule.freq == "YEARLY":
+            opening = date(year, 1, 1).toordinal() - EPOCH_DAY
+            months: list[int] = []
+            for number in range(1, 13):
+                months += self._numbers(year, number, opening)
+                opening += month_length(year, number)
+            return [months]
+        before = (year, month - 1) if month > 1 else (year - 1, 12)
+        after = (year, month + 1) if month < 12 else (year + 1, 1)
+        around = self._numbers(year, month, first) + self._numbers(*after, first + length)
+        if before[0] > 0:
+            around = self._numbers(*before, first - month_length(*before)) + around
+        weeks: dict[int, list[int]] = {}
+        for day in around:
+            weeks.setdefault((day + 3 - self._rule.wkst) // 7, []).append(day)
+        return list(weeks.values())
+
+    def _numbers(self, year: int, month: int, first: int) -> list[int]:
+        return [first + number - 1 for number in ones(self._days.of_month(year, month, first))]
+
+
+def layer_of(rule: Rule) -> Layer:
+    """One rule, compiled. Raises `Invalid` for a COUNT that leads beyond the horizon."""
+    return Layer((Days(rule),), rule, _minutes(rule))
+
+
+def walls_of(rules: tuple[Rule, ...]) -> Layer | Walls:
+    """The union of the rules' wall times. `since` and `until` are not looked at: they bound instants."""
+    if len(rules) == 1:
+        return layer_of(rules[0])
+    days_of: dict[tuple[int, int], list[Days]] = {}
+    rule_of: dict[tuple[int, int], Rule] = {}
+    layers: list[Layer] = []
+    for rule in rules:
+        if rule.start is not None or rule.anchored or rule.bysetpos:
+            layers.append(layer_of(rule))
+            continue
+        key = (_minutes(rule), rule.second)
+        rule_of[key] = rule
+        days_of.setdefault(key, []).append(Days(rule))
+    layers += [Layer(tuple(days), rule_of[key], key[0]) for key, days in days_of.items()]
+    return layers[0] if len(layers) == 1 else Walls(tuple(layers))
+
+
+def minutes_of_day(rule: Rule) -> int:
+    """The minutes of a day that the rule's hours and minutes allow, as bits, before INTERVAL."""
+    return _product(rule.byhour, rule.byminute)
+
+
+def _minutes(rule: Rule) -> int:
+    minutes = _product(rule.byhour, rule.byminute)
+    if not rule.bysetpos or rule.freq in {"WEEKLY", "MONTHLY", "YEARLY"}:
+        return minutes
+    if rule.freq == "DAILY":
+        return sum(1 << minute for minute in _chosen(ones(minutes), rule.bysetpos))
+    if rule.freq == "HOURLY":
+        return _product(rule.byhour, tuple(_chosen(list(rule.byminute or range(60)), rule.bysetpos)) or (-1,))
+    return minutes if {1, -1} & set(rule.bysetpos) else 0
+
+
+def _chosen(values: list[int], positions: tuple[int, ...]) -> list[int]:
+    places = {position - 1 if position > 0 else len(values) + position for position in positions}
+    return [values[place] for place in sorted(places) if 0 <= place < len(values)]
 
 
 @lru_cache(maxsize=4096)
-def walls_of(rules: tuple[Rule, ...]) -> Walls:
-    """The shared sequence of these rules."""
-    return Walls(rules)
+def _product(hours: tuple[int, ...], minutes: tuple[int, ...]) -> int:
+    if minutes == (-1,):
+        return 0
+    spread = sum(1 << 60 * hour for hour in hours or range(24))
+    return spread * sum(1 << minute for minute in minutes or range(60))
 
 
-def _chosen(rule: Rule, times: tuple[int, ...], weekday: int, length: int) -> list[tuple[int, tuple[int, ...]]]:
-    """Days and times that one rule selects in a month that has `length` days and begins on `weekday`."""
-    days = [day for day in range(1, length + 1) if _matches(rule, day, weekday, length)]
-    if not rule.bysetpos:
-        return [(day, times) for day in days]
-    listed = [(day, time) for day in days for time in times]
-    kept: dict[int, list[int]] = {}
-    for place, (day, time) in enumerate(listed):
-        if place + 1 in rule.bysetpos or place - len(listed) in rule.bysetpos:
-            kept.setdefault(day, []).append(time)
-    return [(day, tuple(chosen)) for day, chosen in kept.items()]
+def _stepping(rule: Rule, allowed: int) -> tuple[Callable[[int], int], bool]:
+    """Minutes of a day for a rule that steps through hours or minutes: the pattern of its step, shifted by the day.
 
+    Also whether all days are alike.
+    """
+    assert rule.start is not None, "a rule with INTERVAL has a start"
+    hourly = rule.freq == "HOURLY"
+    step = rule.interval * (60 if hourly else 1)
+    origin = day_number(rule.start) * _MINUTES + rule.start.hour * 60 + (0 if hourly else rule.start.minute)
+    pattern = sum(((1 << 60) - 1 if hourly else 1) << minute for minute in range(0, _MINUTES, step))
+    known: dict[int, int] = {}
 
-def _matches(rule: Rule, day: int, first_weekday: int, length: int) -> bool:
-    if rule.bymonthday and day not in rule.bymonthday and day - length - 1 not in rule.bymonthday:
-        return False
-    if not rule.byday:
-        return True
-    weekday = (first_weekday + day - 1) % 7
-    forwards, backwards = (day - 1) // 7 + 1, -((length - day) // 7 + 1)
-    return any((ordinal, weekday) in rule.byday for ordinal in (0, forwards, backwards))
+    def times(day: int) -> int:
+        shift = (origin - day * _MINUTES) % step
+        if shift >= _MINUTES:
+            return 0
+        found = known.get(shift)
+        if found is None:
+            found = known[shift] = pattern << shift & _ALL_MINUTES & allowed
+        return found
 
-
-def _earlier(plan: _Month, first: int, wall: int) -> int:
-    """How many members of the month that begins on day `first` lie before `wall`."""
-    day, second = divmod(wall, DAY)
-    number = day - first + 1
-    if number > plan.length:
-        return plan.before[-1]
-    index = plan.position[number]
-    total = plan.before[index]
-    if index < len(plan.days) and plan.days[index] == number:
-        total += bisect_left(plan.times[index], second)
-    return total
-
-
-def _length(year: int, month: int) -> int:
-    return 29 if month == 2 and year % 4 == 0 and (year % 100 or year % 400 == 0) else _LENGTHS[month]
-
-
-def _lengths(month: int) -> tuple[int, ...]:
-    return (28, 29) if month == 2 else (_LENGTHS[month],)
+    return times, _MINUTES % step == 0

@@ -10,9 +10,11 @@ from itertools import pairwise
 
 from horae.timing.cron import Cron
 from horae.timing.cronfields import FieldSet
+from horae.timing.days import ones
 from horae.timing.durations import period_words
 from horae.timing.recurrence import Grid
 from horae.timing.rules import Day, Rule
+from horae.timing.walls import minutes_of_day
 from horae.timing.zones import offset_s, zone
 
 MONTHS = (
@@ -46,7 +48,7 @@ def cron_words(cron: Cron) -> str:
 
 def rules_words(rules: tuple[Rule, ...]) -> str:
     """The meaning of rules that share their days, as phrases make them."""
-    times = tuple(sorted({time // 60 for rule in rules for time in rule.times()}))
+    times = tuple(sorted({time for rule in rules for time in ones(minutes_of_day(rule))}))
     rule = rules[0]
     return _joined(_time_words(times), _days(rule.bymonthday, rule.byday, rule.bymonth))
 

@@ -80,11 +80,11 @@ def test_frequent_schedules_follow_the_clock() -> None:
 
 
 def test_intervals_are_elapsed_time() -> None:
-    slots = RecurrenceSet("America/Toronto", grid=Grid(7200, datetime.fromisoformat("2026-03-08T01:30-05:00")))
+    slots = RecurrenceSet("America/Toronto", grids=(Grid(7200, datetime.fromisoformat("2026-03-08T01:30-05:00")),))
     assert slots.next_after(datetime.fromisoformat("2026-03-08T01:30-05:00")) == datetime.fromisoformat(
         "2026-03-08T04:30-04:00"
     )
-    hourly = RecurrenceSet("Europe/Berlin", grid=Grid(3600, datetime.fromisoformat("2026-10-25T00:00+02:00")))
+    hourly = RecurrenceSet("Europe/Berlin", grids=(Grid(3600, datetime.fromisoformat("2026-10-25T00:00+02:00")),))
     day = list(hourly.between(datetime(2026, 10, 24, 22, tzinfo=UTC), datetime(2026, 10, 25, 23, tzinfo=UTC)))
     assert len(day) == 25
 
@@ -117,7 +117,7 @@ def test_default_policy(line: str, policy: tuple[str, str]) -> None:
 
 
 def test_grid_before_its_anchor_and_exhausted_dates() -> None:
-    slots = RecurrenceSet("UTC", grid=Grid(5400, NOON))
+    slots = RecurrenceSet("UTC", grids=(Grid(5400, NOON),))
     assert slots.next_after(NOON - timedelta(days=9)) == NOON
     assert slots.next_after(NOON) == NOON + timedelta(minutes=90)
     assert slots.last_until(NOON - timedelta(seconds=1)) is None
@@ -131,7 +131,9 @@ def test_grid_before_its_anchor_and_exhausted_dates() -> None:
 
 
 def test_a_set_is_the_union_of_its_parts_without_duplicates() -> None:
-    slots = RecurrenceSet("UTC", parse_cron("0 12 * * *").rules, Grid(43200, NOON), (NOON, NOON + timedelta(hours=1)))
+    slots = RecurrenceSet(
+        "UTC", parse_cron("0 12 * * *").rules, (Grid(43200, NOON),), (NOON, NOON + timedelta(hours=1))
+    )
     found = list(slots.between(NOON - timedelta(hours=1), NOON + timedelta(hours=24)))
     assert found == [NOON + timedelta(hours=hour) for hour in (0, 1, 12, 24)]
     assert slots.count(NOON - timedelta(hours=1), NOON + timedelta(hours=24)) == 4
