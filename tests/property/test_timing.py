@@ -1,21 +1,18 @@
 """Properties of recurrence sets, held against oracles that share no code with them.
 
 Oracles: `cronsim` for the days and times of cron lines (in UTC, where it has no opinion on clock changes), the calendar
-module for "nearest weekday", and a walk over every minute of the zone's own clock for clock changes.
+module for "nearest weekday", and a walk over every minute of the zone's own clock for clock changes. Larger sweeps
+against more oracles are in test_oracle_*.py.
 """
 
 from __future__ import annotations
 
 import calendar
-import struct
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
-from functools import cache, lru_cache
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
-import tzdata
 from cronsim import CronSim, CronSimError
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -23,9 +20,11 @@ from hypothesis import strategies as st
 from horae.errors import Invalid
 from horae.timing.cron import parse_cron
 from horae.timing.recurrence import Grid, RecurrenceSet, default_policy
-from horae.timing.rules import Rule
 from horae.timing.schedule import parse_schedule
-from horae.timing.zones import names, zone
+from horae.timing.zones import names
+from tests.support.oracles import cron_matcher
+from tests.support.oracles_clock import Walk, changes
+from tests.support.oracles_questions import agree, edges_of
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -100,7 +99,7 @@ def _some(slots: RecurrenceSet, after: datetime, most: int = 40) -> list[datetim
 
 @settings(max_examples=150, deadline=None)
 @given(sets(), INSTANTS)
-def test_slots_ascend_strictly_and_are_whole_seconds_of_utc(slots: RecurrenceSet, after: datetime) -> None:
+def test_P12_slots_ascend_strictly_and_are_whole_seconds_of_utc(slots: RecurrenceSet, after: datetime) -> None:
     found = _some(slots, after)
     assert all(earlier < later for earlier, later in pairwise([after, *found]))
     assert all(slot.tzinfo is UTC and slot.microsecond == 0 for slot in found)
@@ -108,7 +107,7 @@ def test_slots_ascend_strictly_and_are_whole_seconds_of_utc(slots: RecurrenceSet
 
 @settings(max_examples=150, deadline=None)
 @given(sets(), INSTANTS, st.integers(1, 200_000))
-def test_all_questions_agree(slots: RecurrenceSet, after: datetime, span_s: int) -> None:
+def test_P12_all_questions_agree(slots: RecurrenceSet, after: datetime, span_s: int) -> None:
     found = _some(slots, after)
     assert all(slots.contains(slot) for slot in found)
     assert all(slots.last_until(slot) == slot for slot in found)
@@ -185,78 +184,21 @@ def test_nearest_weekday_against_the_calendar(number: int) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Clock changes against a walk over minutes
+# Clock changes against a walk over minutes: the strangest ones, and any since 1970. Those from 2015 on, all of them, are
+# in test_oracle_clock.py
 
 
-@cache
-def _changes(name: str) -> tuple[tuple[int, int, int], ...]:
-    """All changes of offset (at, before, after) that the zone's file lists, read without zoneinfo (RFC 8536)."""
-    data = (Path(tzdata.__path__[0]) / "zoneinfo" / name).read_bytes()
-    isutc, isstd, leap, count, kinds, chars = struct.unpack(">6l", data[20:44])
-    start = 44 + count * 5 + kinds * 6 + chars + leap * 8 + isstd + isutc
-    count, kinds = struct.unpack(">2l", data[start + 32 : start + 40])
-    times = struct.unpack(f">{count}q", data[start + 44 : start + 44 + 8 * count])
-    index = data[start + 44 + 8 * count : start + 44 + 9 * count]
-    table = start + 44 + 9 * count
-    offsets = [struct.unpack(">l", data[table + 6 * kind : table + 6 * kind + 4])[0] for kind in range(kinds)]
-    before, found = offsets[0] if offsets else 0, []
-    for at, kind in zip(times, index, strict=True):
-        if offsets[kind] != before:
-            found.append((at, before, offsets[kind]))
-            before = offsets[kind]
-    return tuple(found)
-
-
-def _matches(rule: Rule, wall: datetime) -> bool:
-    if wall.minute not in rule.byminute or wall.hour not in rule.byhour:
-        return False
-    length = calendar.monthrange(wall.year, wall.month)[1]
-    ordinals = {0, (wall.day - 1) // 7 + 1, -((length - wall.day) // 7 + 1)}
-    return (
-        (not rule.bymonth or wall.month in rule.bymonth)
-        and (not rule.bymonthday or wall.day in rule.bymonthday or wall.day - length - 1 in rule.bymonthday)
-        and (not rule.byday or any((ordinal, wall.weekday()) in rule.byday for ordinal in ordinals))
-    )
-
-
-@lru_cache(maxsize=4)
-def _clock(name: str, first: datetime, last: datetime) -> tuple[list[datetime], list[datetime]]:
-    """Every minute in (first, last] and two days around, and the wall time that the zone shows then."""
-    place, margin = zone(name), timedelta(hours=50)
-    minutes = [first - margin + step * MINUTE for step in range(int((last - first + 2 * margin) / MINUTE))]
-    return minutes, [minute.astimezone(place).replace(tzinfo=None) for minute in minutes]
-
-
-def _walk(slots: RecurrenceSet, first: datetime, last: datetime) -> list[datetime]:
-    """The slots in (first, last], from the zone's clock alone."""
-    minutes, shown = _clock(slots.zone, first, last)
-    instants: dict[datetime, list[datetime]] = {}
-    for minute, wall in zip(minutes, shown, strict=True):
-        instants.setdefault(wall, []).append(minute)
-    found: set[datetime] = set()
-    for wall, shown_at in instants.items():
-        if any(_matches(rule, wall) for rule in slots.rules):
-            found.update({"first": shown_at[:1], "last": shown_at[-1:], "both": shown_at}[slots.repeat])
-    for index in range(1, len(minutes)):
-        left_out = shown[index - 1] + MINUTE
-        while slots.gap != "skip" and left_out < shown[index]:
-            if any(_matches(rule, left_out) for rule in slots.rules):
-                moved = minutes[index - 1] + (left_out - shown[index - 1])
-                found.add(moved if slots.gap == "shift" else minutes[index])
-            left_out += MINUTE
-    return sorted(slot for slot in found if first < slot <= last)
-
-
-def _agree(slots: RecurrenceSet, first: datetime, last: datetime) -> None:
-    expected = _walk(slots, first, last)
-    assert list(slots.between(first, last)) == expected
-    assert slots.count(first, last) == len(expected)
+def _agree(line: str, name: str, walk: Walk, gap: str, repeat: str) -> None:
+    slots = parse_schedule(line, name, anchor=EPOCH, gap=gap, repeat=repeat).set  # pyright: ignore[reportArgumentType]
+    due = [EPOCH + slot * MINUTE for slot in walk.slots(walk.members(cron_matcher(line)), gap, repeat)]
+    first, last = EPOCH + walk.first * MINUTE, EPOCH + walk.last * MINUTE
+    agree(slots, due, edges_of(due, first, last), f"{line} in {name}, {gap}/{repeat}")
     backwards: list[datetime] = []
     slot = slots.last_until(last)
     while slot is not None and slot > first:
         backwards.append(slot)
         slot = slots.last_until(slot - timedelta(seconds=1))
-    assert backwards == expected[::-1]
+    assert backwards == due[::-1]
 
 
 CASES = [
@@ -275,38 +217,38 @@ SCHEDULES += ["59 23 * * *", "0 0 * * 6,0,1", "30 23,0 L,30 * *"]
 
 @pytest.mark.parametrize(("name", "day"), CASES)
 def test_clock_changes_against_a_walk_over_minutes(name: str, day: str) -> None:
-    middle = datetime.fromisoformat(day).replace(tzinfo=UTC)
-    first, last = middle - timedelta(hours=30), middle + timedelta(hours=54)
+    midnight = (datetime.fromisoformat(day).replace(tzinfo=UTC) - EPOCH) // MINUTE
+    walk = Walk(name, midnight - 30 * 60, midnight + 54 * 60)
     for number, line in enumerate(SCHEDULES):
-        rules = parse_cron(line).rules
-        gap, repeat = default_policy(rules)
-        _agree(RecurrenceSet(name, rules, gap=gap, repeat=repeat), first, last)
-        other = RecurrenceSet(name, rules, gap=GAPS[number % 3], repeat=REPEATS[(number // 3 + len(name)) % 3])
-        _agree(other, first, last)
+        _agree(line, name, walk, *default_policy(parse_cron(line).rules))
+        _agree(line, name, walk, GAPS[number % 3], REPEATS[(number // 3 + len(name)) % 3])
 
 
-MODERN = sorted(name for name in names() if any(at > 0 for at, _, _ in _changes(name)))
+SINCE_1970 = {
+    name: found
+    for name in sorted(names())
+    # the walk sees whole minutes only
+    if (
+        found := [change for change in changes(name) if change.at > 0 and not (change.before % 60 or change.after % 60)]
+    )
+}
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_any_change_of_any_zone_against_a_walk_over_minutes(data: st.DataObject) -> None:
-    name = data.draw(st.sampled_from(MODERN))
-    at, before, after = data.draw(st.sampled_from([change for change in _changes(name) if change[0] > 0]))
-    assume(before % 60 == 0 == after % 60)  # the walk sees whole minutes only
+    name = data.draw(st.sampled_from(list(SINCE_1970)))
+    at, before, after = data.draw(st.sampled_from(SINCE_1970[name]))
     wall = EPOCH + timedelta(seconds=at + data.draw(st.sampled_from([before, after])))
     hours = sorted({(wall.hour + data.draw(st.integers(-2, 2))) % 24, wall.hour})
-    step = data.draw(st.sampled_from([7, 13, 30, 60]))
-    rule = Rule("DAILY", byhour=tuple(hours), byminute=tuple(range(data.draw(st.integers(0, 6)), 60, step)))
+    minutes = range(data.draw(st.integers(0, 6)), 60, data.draw(st.sampled_from([7, 13, 30, 60])))
+    line = f"{','.join(map(str, minutes))} {','.join(map(str, hours))} * * *"
     gap, repeat = data.draw(st.sampled_from(GAPS)), data.draw(st.sampled_from(REPEATS))
-    middle = EPOCH + timedelta(seconds=at // 60 * 60)
-    _agree(
-        RecurrenceSet(name, (rule,), gap=gap, repeat=repeat), middle - timedelta(hours=26), middle + 26 * 60 * MINUTE
-    )
+    _agree(line, name, Walk(name, at // 60 - 26 * 60, at // 60 + 26 * 60), gap, repeat)
 
 
 def test_no_zone_has_two_changes_closer_than_the_probe() -> None:
-    gaps: Iterable[int] = (later[0] - earlier[0] for name in names() for earlier, later in pairwise(_changes(name)))
+    gaps: Iterable[int] = (later.at - earlier.at for name in names() for earlier, later in pairwise(changes(name)))
     assert min(gaps) > 6 * 86400
 
 

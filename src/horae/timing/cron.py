@@ -8,12 +8,13 @@ a warning that says the true meaning (`*/90`, `*/7`, `0 9 1 * 1`). What can neve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from horae.errors import Invalid
 from horae.timing.crondays import day_rules, either
-from horae.timing.cronfields import DAY, FIELDS, HOUR, MINUTE, MONTH, WEEKDAY, Field, FieldSet, parse_field
+from horae.timing.cronfields import DAY, HOUR, MINUTE, MONTH, WEEKDAY, FieldSet, parse_field
+from horae.timing.days import plainly_fires
 from horae.timing.rules import Rule
 from horae.timing.walls import layer_of
 
@@ -28,28 +29,13 @@ WORDS = {
 }
 
 _LONGEST_MONTH = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_PLURALS = {"minute": "minutes", "hour": "hours", "day of month": "days", "month": "months", "day of week": "days"}
-_WHOLES = {"minute": "hour", "hour": "day", "day of month": "month", "month": "year", "day of week": "week"}
-_RATES = {"minute": "hourly", "hour": "daily", "day of month": "monthly", "month": "yearly", "day of week": "weekly"}
 
 
-@dataclass(frozen=True, slots=True)
-class Cron:
-    """A parsed line. The field sets are kept because rules no longer show how the line was meant."""
+class Cron(NamedTuple):
+    """What a line says."""
 
-    line: str
     rules: tuple[Rule, ...]
     warnings: tuple[str, ...]
-    minute: FieldSet
-    hour: FieldSet
-    day: FieldSet
-    month: FieldSet
-    weekday: FieldSet
-
-    @property
-    def either(self) -> bool:
-        """Whether a day of the month *or* a weekday is enough."""
-        return either(self.day, self.weekday)
 
 
 @lru_cache(maxsize=1024)
@@ -70,14 +56,16 @@ def parse_cron(line: str) -> Cron:
 
 
 def _parse(text: str, fields: list[str]) -> Cron:
-    minute, hour, day, month, weekday = (parse_field(kind, part) for kind, part in zip(FIELDS, fields, strict=True))
-    rules = day_rules(day, weekday, month, hour, minute)
-    firing = tuple(rule for rule in rules if layer_of(rule).fires())
+    minute, hour = parse_field(MINUTE, fields[0]), parse_field(HOUR, fields[1])
+    day, month = parse_field(DAY, fields[2]), parse_field(MONTH, fields[3])
+    weekday = parse_field(WEEKDAY, fields[4])
+    firing = day_rules(day, weekday, month, hour, minute)
+    if not all(map(plainly_fires, firing)):
+        firing = tuple(rule for rule in firing if layer_of(rule).fires())
     if not firing:
         raise _never(text, day, month)
-    warnings = _step_warnings(((MINUTE, minute), (HOUR, hour), (DAY, day), (MONTH, month), (WEEKDAY, weekday)))
-    warnings += _day_warnings(day, month, weekday)
-    return Cron(text, firing, tuple(warnings), minute, hour, day, month, weekday)
+    warnings = minute.warnings + hour.warnings + day.warnings + month.warnings + weekday.warnings
+    return Cron(firing, warnings if day.full else warnings + _day_warnings(day, month, weekday))
 
 
 def _word(text: str) -> str:
@@ -115,36 +103,7 @@ def _never(text: str, day: FieldSet, month: FieldSet) -> Invalid:
     return Invalid(f"`{text}` never fires{reason}", "check the day and the month", field=field, value=day.text)
 
 
-def _step_warnings(fields: tuple[tuple[Field, FieldSet], ...]) -> list[str]:
-    """What `*/n` really does where n is not a divisor: cron counts anew in every hour, day, month or year."""
-    warnings: list[str] = []
-    for kind, found in fields:
-        step, size = found.star_step, kind.last_star - kind.low + 1
-        if step is None or step == 1:
-            continue
-        whole, plural = _WHOLES[kind.name], _PLURALS[kind.name]
-        if step >= size:
-            meant = f"`every {step} {plural}`" if kind in (MINUTE, HOUR, DAY) else f"every {step} {plural}"
-            true = f"fires {_RATES[kind.name]}, at {kind.name} {kind.low} only; did you mean {meant}?"
-            warnings.append(f"`{found.text}`: a step of {step} is not less than the {whole} has {plural}, so it {true}")
-        elif size % step or kind is DAY:
-            warnings.append(f"`{found.text}` is uneven: {_uneven(kind, step, size)}")
-    return warnings
-
-
-def _uneven(kind: Field, step: int, size: int) -> str:
-    plural, whole = _PLURALS[kind.name], _WHOLES[kind.name]
-    values = list(range(kind.low, kind.last_star + 1, step))
-    if kind is DAY:
-        return f"it counts from day 1 in every month anew, so after day {values[-1]} comes day 1 of the next month"
-    shown = ", ".join(map(str, values)) if kind is not WEEKDAY else ", ".join(kind.names[value] for value in values)
-    pause = size - values[-1] + kind.low
-    unit = plural if pause != 1 else plural[:-1]
-    hint = f"; for a steady pace write `every {step} {plural}`" if kind in (MINUTE, HOUR) else ""
-    return f"it fires at {shown} of every {whole}, and then after {pause} {unit}, not {step}{hint}"
-
-
-def _day_warnings(day: FieldSet, month: FieldSet, weekday: FieldSet) -> list[str]:
+def _day_warnings(day: FieldSet, month: FieldSet, weekday: FieldSet) -> tuple[str, ...]:
     warnings: list[str] = []
     if either(day, weekday):
         true = f"it runs on day {day.text} of the month OR on {_weekday_names(weekday)}, not only when both match"
@@ -161,7 +120,7 @@ def _day_warnings(day: FieldSet, month: FieldSet, weekday: FieldSet) -> list[str
             leap = missing == [29] and list(month.numbers) == [2]
             fewer = "29 February comes in leap years only" if leap else f"months without a day {missing[0]} have no run"
             warnings.append(f"{fewer}; for the last day of {'the' if leap else 'each'} month write L")
-    return warnings
+    return tuple(warnings)
 
 
 def _weekday_names(weekday: FieldSet) -> str:

@@ -38,8 +38,14 @@ def day_rules(
     day: FieldSet, weekday: FieldSet, month: FieldSet, hours: FieldSet, minutes: FieldSet
 ) -> tuple[Rule, ...]:
     """The rules of a whole line. Some may never fire (day 31 in February); the caller looks."""
+    if not (day.nearest or day.last_weekday) and (day.star or weekday.star or day.full or weekday.full):
+        numbers, weekdays = day.listed, weekday.weekdays
+        if not (day.star or weekday.star):  # one of the two is full, and one is enough
+            numbers, weekdays = (), ()
+        freq = label(month.listed, numbers, weekdays, numbered=bool(weekday.ordinals and weekdays))
+        return (Rule(freq, month.listed, numbers, weekdays, hours.numbers, minutes.numbers),)
     months = month.numbers
-    wanted = _weekdays(weekday)
+    wanted = weekday.weekdays
     both = day.star or weekday.star
     pieces = _restricted(_day_pieces(day, months), wanted) if both else _either(day, wanted, months)
     return tuple(_rule(piece, hours.numbers, minutes.numbers) for piece in pieces)
@@ -48,12 +54,6 @@ def day_rules(
 def either(day: FieldSet, weekday: FieldSet) -> bool:
     """Whether both day fields restrict and one of them is enough."""
     return not (day.star or weekday.star or day.full or weekday.full)
-
-
-def _weekdays(field: FieldSet) -> tuple[Day, ...]:
-    if field.full:
-        return ()
-    return (*((0, number) for number in field.numbers), *field.ordinals)
 
 
 def _either(day: FieldSet, wanted: tuple[Day, ...], months: tuple[int, ...]) -> list[_Piece]:
@@ -145,5 +145,6 @@ def _rule(piece: _Piece, hours: tuple[int, ...], minutes: tuple[int, ...]) -> Ru
     months = () if piece.months == _ALL_MONTHS else piece.months
     each = len(hours) * len(minutes)  # positions count instances, and every day has that many
     positions = tuple(range(-piece.from_end * each, -(piece.from_end - 1) * each)) if piece.from_end else ()
-    freq = label(months, piece.monthdays, piece.weekdays, setpos=bool(positions))
+    numbered = bool(positions) or any(ordinal for ordinal, _ in piece.weekdays)
+    freq = label(months, piece.monthdays, piece.weekdays, numbered=numbered)
     return Rule(freq, months, piece.monthdays, piece.weekdays, hours, minutes, positions)

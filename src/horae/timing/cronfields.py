@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from horae.errors import Invalid
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # five of them, told apart by identity: a look-up hashes them
 class Field:
     """What may stand in one of the five places."""
 
@@ -49,12 +50,19 @@ class FieldSet:
     numbers: tuple[int, ...]
     full: bool
     """Whether `numbers` holds every value."""
-    star_step: int | None = None
-    """n, if the whole field is `*/n`."""
     last_weekday: bool = False
     nearest: tuple[int, ...] = ()
     ordinals: tuple[tuple[int, int], ...] = ()
+    listed: tuple[int, ...] = ()
+    """`numbers`, or nothing when they restrict nothing."""
+    warnings: tuple[str, ...] = ()
+    weekdays: tuple[tuple[int, int], ...] = ()
+    """In the day of week: every such day and the numbered ones as (ordinal, day); nothing when they restrict nothing."""
 
+
+_PLURALS = {"minute": "minutes", "hour": "hours", "day of month": "days", "month": "months", "day of week": "days"}
+_WHOLES = {"minute": "hour", "hour": "day", "day of month": "month", "month": "year", "day of week": "week"}
+_RATES = {"minute": "hourly", "hour": "daily", "day of month": "monthly", "month": "yearly", "day of week": "weekly"}
 
 _NUMBER = re.compile(r"[0-9]{1,4}")
 _STEPPED_STAR = re.compile(r"[*?]/([0-9]{1,4})")
@@ -74,6 +82,7 @@ class _Collected:
         self.last_weekday = False
 
 
+@lru_cache(maxsize=4096)  # lines differ, their fields are the same few
 def parse_field(field: Field, text: str) -> FieldSet:
     """The values of `text` in this place. Raises `Invalid`."""
     lowered = text.lower()
@@ -87,15 +96,20 @@ def parse_field(field: Field, text: str) -> FieldSet:
     if field is WEEKDAY:
         numbers = {_weekday(number) for number in numbers}
     stepped = _STEPPED_STAR.fullmatch(lowered)
+    full = len({number for number in numbers if number >= 0}) == field.last_star - field.low + 1
+    listed = () if full else tuple(sorted(numbers))
+    ordinals = tuple(sorted(found.ordinals))
     return FieldSet(
         text=text,
         star=lowered[0] in "*?",
         numbers=tuple(sorted(numbers)),
-        full=len({number for number in numbers if number >= 0}) == field.last_star - field.low + 1,
-        star_step=int(stepped[1]) if stepped else None,
+        full=full,
+        warnings=_step_warnings(field, text, int(stepped[1])) if stepped else (),
         last_weekday=found.last_weekday,
         nearest=tuple(sorted(found.nearest)),
-        ordinals=tuple(sorted(found.ordinals)),
+        ordinals=ordinals,
+        listed=listed,
+        weekdays=() if full else (*((0, number) for number in listed), *ordinals),
     )
 
 
@@ -174,6 +188,33 @@ def _unwrapped(field: Field, start: int, end: int, step: int) -> str:
     if step == 1:
         return f"{start}-{field.last_star},{field.low}-{end}"
     return ",".join(map(str, values))
+
+
+def _step_warnings(kind: Field, text: str, step: int) -> tuple[str, ...]:
+    """What `*/n` really does where n is not a divisor: cron counts anew in every hour, day, month or year."""
+    size = kind.last_star - kind.low + 1
+    if step == 1:
+        return ()
+    whole, plural = _WHOLES[kind.name], _PLURALS[kind.name]
+    if step >= size:
+        meant = f"`every {step} {plural}`" if kind in (MINUTE, HOUR, DAY) else f"every {step} {plural}"
+        true = f"fires {_RATES[kind.name]}, at {kind.name} {kind.low} only; did you mean {meant}?"
+        return (f"`{text}`: a step of {step} is not less than the {whole} has {plural}, so it {true}",)
+    if size % step or kind is DAY:
+        return (f"`{text}` is uneven: {_uneven(kind, step, size)}",)
+    return ()
+
+
+def _uneven(kind: Field, step: int, size: int) -> str:
+    plural, whole = _PLURALS[kind.name], _WHOLES[kind.name]
+    values = list(range(kind.low, kind.last_star + 1, step))
+    if kind is DAY:
+        return f"it counts from day 1 in every month anew, so after day {values[-1]} comes day 1 of the next month"
+    shown = ", ".join(map(str, values)) if kind is not WEEKDAY else ", ".join(kind.names[value] for value in values)
+    pause = size - values[-1] + kind.low
+    unit = plural if pause != 1 else plural[:-1]
+    hint = f"; for a steady pace write `every {step} {plural}`" if kind in (MINUTE, HOUR) else ""
+    return f"it fires at {shown} of every {whole}, and then after {pause} {unit}, not {step}{hint}"
 
 
 def _step(field: Field, part: str, text: str) -> int:

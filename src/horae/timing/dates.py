@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, timedelta
+from typing import NamedTuple
 
 from horae.errors import Invalid
 from horae.timing.clockchange import instants_of
@@ -20,6 +21,14 @@ _ISO = re.compile(
     r"(?:(?:[Tt]|\s)([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(\.[0-9]+)?\s?([Zz]|[+-][0-9]{2}:?[0-9]{2}(?::?[0-9]{2})?)?)?"
 )
 _HINT = "write it as 2026-12-24 18:00, or with an offset as 2026-12-24T18:00:00+01:00"
+
+
+class Moment(NamedTuple):
+    """A day as a clock on a wall shows it, mostly with a time (seconds after midnight), rarely with an offset (s)."""
+
+    day: date
+    time: int | None = None
+    offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,36 @@ def on_wall(wall: datetime, timezone: str) -> Reading:
     if len(instants_of(wall, timezone, repeat="both")) == 2:
         return Reading(instant, (f"{wall:%H:%M} comes twice on {wall:%Y-%m-%d} in {timezone}: it runs at the first",))
     return Reading(instant)
+
+
+def instant_of(moment: Moment, timezone: str) -> Reading:
+    """The instant of a moment in the zone; without a time, where its day begins."""
+    if moment.time is None:
+        return Reading(begin_of(moment.day, timezone))
+    wall = wall_of(moment)
+    if moment.offset is None:
+        return on_wall(wall, timezone)
+    if not 2 <= wall.year <= 9997:
+        raise Invalid(f"the year {wall.year} is outside of the calendar", _HINT, value=wall.isoformat())
+    return Reading(wall.replace(tzinfo=UTC) - timedelta(seconds=moment.offset))
+
+
+def wall_of(moment: Moment) -> datetime:
+    """What a clock on the wall shows then, naive."""
+    return datetime.combine(moment.day, time()) + timedelta(seconds=moment.time or 0)
+
+
+def begin_of(day: date, timezone: str) -> datetime:
+    """The first instant of a day in the zone. Where its midnight is left out, the first instant after the gap."""
+    if not 2 <= day.year <= 9997:
+        raise Invalid(f"the year {day.year} is outside of the calendar", _HINT, value=day.isoformat())
+    (instant,) = instants_of(datetime.combine(day, time()), timezone, gap="after")
+    return instant
+
+
+def end_of(day: date, timezone: str) -> datetime:
+    """The last second of a day in the zone."""
+    return begin_of(day + timedelta(days=1), timezone) - timedelta(seconds=1)
 
 
 def _parsed(iso: str, text: str) -> datetime:

@@ -59,10 +59,8 @@ class Days:
         self._year: _Year | None = None
         if rule.byyearday or rule.byweekno or (in_year and self._ordinals):
             self._year = _Year(rule, self._ordinals if in_year else ())
-            if in_year:
-                self._ordinals = ()
-                if rule.byday and not self._weekdays:
-                    self._weekdays = 127 if any(ordinal for ordinal, _ in rule.byday) else 0
+            if in_year and self._ordinals:  # then it has looked at the plain weekdays too
+                self._weekdays, self._ordinals = 0, ()
         self._filters = _interval(rule)
 
     def of_month(self, year: int, month: int, first: int) -> int:
@@ -90,11 +88,14 @@ class Days:
             mask &= self._filters(year, month, first, length)
         return mask
 
-    def surely_fires(self) -> bool:
-        """A quick look: True when some day is plainly selected again and again."""
-        if self._year is not None or self._filters is not None or self._ordinals:
-            return False
-        return not (self.positive or self._negative) or bool(self.positive & _ALL[28])
+
+def plainly_fires(rule: Rule) -> bool:
+    """A quick look: True when some day is selected again and again. False says nothing."""
+    if rule.byyearday or rule.byweekno or rule.bysetpos or rule.interval != 1 or rule.bounded:
+        return False
+    if rule.bymonthday and (rule.byday or not 1 <= rule.bymonthday[0] <= 28):
+        return False
+    return all(ordinal in {0, 1, -1} for ordinal, _ in rule.byday)
 
 
 @lru_cache(maxsize=4096)

@@ -23,8 +23,8 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
-from itertools import combinations
+from functools import cached_property, lru_cache
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from horae.errors import Invalid
@@ -196,36 +196,42 @@ class RecurrenceSet:
         moved = tuple(sorted(item for item in self.exceptions))
         return (zone, policy, rules, tuple(shown), dates, left_out, moved)
 
-    # Kept on the instance: hashing long rules for a shared cache would cost more than the search itself.
-    @cached_property
+    @property
     def _parts(self) -> tuple[RuleSlots | _GridSlots | _Dates, ...]:
-        parts: list[RuleSlots | _GridSlots | _Dates] = []
-        if self.rules:
-            bounds = {(rule.since, rule.until): None for rule in self.rules}
-            for since, until in bounds:
-                rules = self.rules
-                if len(bounds) > 1:
-                    rules = tuple(rule for rule in rules if (rule.since, rule.until) == (since, until))
-                low, high = _second(since), _second(until)
-                parts.append(RuleSlots(walls_of(rules), self.zone, self.gap, self.repeat, low, high))
+        """What is searched, side by side."""
+        # Kept on the instance by hand: functools.cached_property locks, which costs as much as the search
+        parts = self.__dict__.get("_searched")
+        if parts is None:
+            parts = self.__dict__["_searched"] = tuple(self._compiled())
+        return parts
+
+    def _compiled(self) -> list[RuleSlots | _GridSlots | _Dates]:
+        parts: list[RuleSlots | _GridSlots | _Dates] = [
+            RuleSlots(walls_of(rules), self.zone, self.gap, self.repeat, since, until)
+            for since, until, rules in _stretches(self.rules)
+        ]
         parts += [_GridSlots(grid) for grid in self.grids]
         if self.dates:
             parts.append(_Dates(_seconds(self.dates)))
-        return tuple(parts)
+        return parts
 
-    @cached_property
-    def _left_out(self) -> frozenset[int]:
-        return frozenset(_seconds(self.exdates))
+    @property
+    def _left_out(self) -> tuple[int, ...]:
+        return _seconds(self.exdates) if self.exdates else ()
 
     def _next(self, at: int) -> int | None:
         """The first slot from `at` on."""
+        parts = self._parts
+        if len(parts) == 1 and not self.exdates:  # nearly always
+            return parts[0].next(at)
+        left_out = self._left_out
         while True:
             best: int | None = None
-            for part in self._parts:
+            for part in parts:
                 found = part.next(at)
                 if found is not None and (best is None or found < best):
                     best = found
-            if best is None or best not in self._left_out:
+            if best is None or best not in left_out:
                 return best
             at = best + 1
 
@@ -303,7 +309,12 @@ def _goes_around(rule: Rule) -> bool:
         return step < _FOLLOWS_BELOW_M and not rule.byhour and (rule.freq == "HOURLY" or not rule.byminute)
     if rule.bysetpos or 0 < len(rule.byhour) < 9:  # nine times a day at least, or some pause is too long
         return False
-    times = minutes_of_day(rule)
+    return _no_long_pause(rule.byhour, rule.byminute)
+
+
+@lru_cache(maxsize=1024)
+def _no_long_pause(byhour: tuple[int, ...], byminute: tuple[int, ...]) -> bool:
+    times = minutes_of_day(byhour, byminute)
     twice = times | times << 1440
     covered, reach = twice, 1
     while reach < _FOLLOWS_BELOW_M - 1:  # each time stands for itself and the 178 minutes that follow
@@ -312,6 +323,24 @@ def _goes_around(rule: Rule) -> bool:
         reach += step
     day = (1 << 1440) - 1
     return covered >> 1440 & day == day
+
+
+def _stretches(rules: tuple[Rule, ...]) -> Iterator[tuple[int | None, int | None, list[Rule]]]:
+    """The time line cut where rules begin and end: first and last second, and who is there in between.
+
+    So parts never meet, however the bounds of rules overlap, and counting stays arithmetic.
+    """
+    bounds = [(_second(rule.since), _second(rule.until)) for rule in rules]
+    edges = {low for low, _ in bounds if low is not None} | {high + 1 for _, high in bounds if high is not None}
+    for start, stop in pairwise([None, *sorted(edges), None]):
+        there = [
+            rule
+            for rule, (low, high) in zip(rules, bounds, strict=True)
+            if (low is None or (start is not None and low <= start))
+            and (high is None or (stop is not None and stop - 1 <= high))
+        ]
+        if there:
+            yield start, None if stop is None else stop - 1, there
 
 
 def _whole(instant: datetime) -> datetime:

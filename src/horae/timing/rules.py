@@ -33,7 +33,7 @@ MO, TU, WE, TH, FR, SA, SU = range(7)
 WORKDAYS: tuple[Day, ...] = tuple((0, day) for day in (MO, TU, WE, TH, FR))
 EVERY_WEEKDAY: tuple[Day, ...] = tuple((0, day) for day in range(7))
 
-_LISTS = ("bymonth", "bymonthday", "byday", "byhour", "byminute", "bysetpos", "byyearday", "byweekno")
+_LISTS = ("bymonth", "bymonthday", "byday", "byhour", "byminute")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,17 @@ class Rule:
     until: datetime | None = None
 
     def __post_init__(self) -> None:
-        for name in _LISTS:
-            values = getattr(self, name)
-            if values and not _ascending(values):
-                object.__setattr__(self, name, tuple(sorted(set(values))))
-        _check_lists(self.bymonth, self.bymonthday, self.byday, self.byhour, self.byminute)
-        if self.bounded or self.interval != 1 or self.bysetpos or self.byyearday or self.byweekno or self.second:
+        # One look-up for a plain rule: the lists of different rules are the same few
+        lists = (self.bymonth, self.bymonthday, self.byday, self.byhour, self.byminute)
+        in_order = _checked(self.freq, *lists, bool(self.byyearday), bool(self.byweekno))
+        if in_order != lists:
+            for name, values in zip(_LISTS, in_order, strict=False):
+                object.__setattr__(self, name, values)
+        if (
+            self.start is not None or self.interval != 1 or self.bysetpos or self.byyearday or self.byweekno
+            or self.second or self.count is not None or self.since is not None or self.until is not None
+        ):  # fmt: skip
             _check_rest(self)
-        _check_label(self)
 
     @property
     def anchored(self) -> bool:
@@ -82,9 +85,14 @@ class Rule:
         return replace(self, start=None, since=None, until=None) if self.bounded else self
 
 
-def label(bymonth: tuple[int, ...], bymonthday: tuple[int, ...], byday: tuple[Day, ...], *, setpos: bool) -> Freq:
-    """The FREQ under which calendar editors show such a rule best. All labels mean the same for what fits a month."""
-    if setpos or any(ordinal for ordinal, _ in byday):
+def label(
+    bymonth: tuple[int, ...], bymonthday: tuple[int, ...], byday: tuple[Day, ...], *, numbered: bool = False
+) -> Freq:
+    """The FREQ under which calendar editors show such a rule best. All labels mean the same for what fits a month.
+
+    `numbered`: weekdays have ordinals, or there are positions.
+    """
+    if numbered:
         return "MONTHLY"
     if bymonthday and not byday:
         return "YEARLY" if bymonth else "MONTHLY"
@@ -101,7 +109,7 @@ def at_times(
     byday: tuple[Day, ...] = (),
 ) -> tuple[Rule, ...]:
     """Disjoint rules for these days at `times`, in minutes after midnight."""
-    freq = label(bymonth, bymonthday, byday, setpos=False)
+    freq = label(bymonth, bymonthday, byday, numbered=any(ordinal for ordinal, _ in byday))
     day = Rule(freq, bymonth, bymonthday, byday)
     return tuple(replace(day, byhour=hours, byminute=minutes) for hours, minutes in products(times))
 
@@ -118,32 +126,40 @@ def products(times: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], tuple[int, 
     return tuple((hours, tuple(minutes)) for hours, minutes in minutes_of.items())
 
 
-def _ascending(values: tuple[Any, ...]) -> bool:
-    return len(values) == 1 or values == _sorted(values)
+Lists = tuple[tuple[int, ...], tuple[int, ...], tuple[Day, ...], tuple[int, ...], tuple[int, ...]]
 
 
-@lru_cache(maxsize=4096)
-def _sorted(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(sorted(set(values)))
-
-
-@lru_cache(maxsize=4096)  # the lists of different rules are the same few
-def _check_lists(
+@lru_cache(maxsize=8192)
+def _checked(
+    freq: str,
     bymonth: tuple[int, ...],
     bymonthday: tuple[int, ...],
     byday: tuple[Day, ...],
     byhour: tuple[int, ...],
     byminute: tuple[int, ...],
-) -> None:
+    byyearday: bool,
+    byweekno: bool,
+) -> Lists:
+    """The five lists in order and without duplicates. Raises `Invalid`."""
     _within("bymonth", bymonth, 1, 12)
     _within("bymonthday", tuple(abs(day) for day in bymonthday), 1, 31)
     _within("byday", tuple(abs(ordinal) for ordinal, _ in byday), 0, 53)
     _within("byday", tuple(weekday for _, weekday in byday), 0, 6)
     _within("byhour", byhour, 0, 23)
     _within("byminute", byminute, 0, 59)
+    wrong = _wrong(freq, bymonth, bymonthday, byday, byhour, byminute, byyearday, byweekno)
+    if wrong:
+        raise Invalid(wrong, field="freq", value=freq)
+    return _sorted(bymonth), _sorted(bymonthday), _sorted(byday), _sorted(byhour), _sorted(byminute)
+
+
+def _sorted(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(sorted(set(values)))
 
 
 def _check_rest(rule: Rule) -> None:
+    for name in ("bysetpos", "byyearday", "byweekno"):
+        object.__setattr__(rule, name, _sorted(getattr(rule, name)))
     _within("byyearday", tuple(abs(day) for day in rule.byyearday), 1, 366)
     _within("byweekno", tuple(abs(week) for week in rule.byweekno), 1, 53)
     _within("bysetpos", tuple(abs(place) for place in rule.bysetpos), 1, 366 * 1440)
@@ -162,34 +178,39 @@ def _check_rest(rule: Rule) -> None:
             object.__setattr__(rule, name, bound.astimezone(UTC))
 
 
-def _check_label(rule: Rule) -> None:
-    """Raise `Invalid` for the combinations that the RFC does not allow, or that lack a part it would derive."""
-    freq = rule.freq
-    ordinals = any(ordinal for ordinal, _ in rule.byday)
-    days = bool(rule.byday or rule.bymonthday or rule.byyearday or rule.byweekno)
-    wrong = None
+def _wrong(
+    freq: str,
+    bymonth: tuple[int, ...],
+    bymonthday: tuple[int, ...],
+    byday: tuple[Day, ...],
+    byhour: tuple[int, ...],
+    byminute: tuple[int, ...],
+    byyearday: bool,
+    byweekno: bool,
+) -> str | None:
+    """What the RFC does not allow, or what is missing that it would derive."""
+    ordinals = max((abs(ordinal) for ordinal, _ in byday), default=0)
     if freq not in FREQUENCIES:
-        wrong = f"FREQ={freq} is not one of {', '.join(FREQUENCIES)}"
-    elif ordinals and freq not in {"MONTHLY", "YEARLY"}:
-        wrong = "a numbered weekday (2MO) is for monthly and yearly rules"
-    elif rule.byweekno and (freq != "YEARLY" or ordinals):
-        wrong = "BYWEEKNO is for yearly rules, with plain weekdays"
-    elif rule.byyearday and freq in {"DAILY", "WEEKLY", "MONTHLY"}:
-        wrong = "BYYEARDAY is not for daily, weekly and monthly rules"
-    elif rule.bymonthday and freq == "WEEKLY":
-        wrong = "BYMONTHDAY is not for weekly rules"
-    elif freq in {"WEEKLY", "MONTHLY", "YEARLY"} and not days:
-        wrong = f"a {freq} rule does not say on which days"
-    elif freq == "WEEKLY" and not rule.byday:
-        wrong = "a WEEKLY rule does not say on which weekdays"
-    elif freq not in {"HOURLY", "MINUTELY"} and not rule.byhour:
-        wrong = f"a {freq} rule does not say at which hour"
-    elif freq != "MINUTELY" and not rule.byminute:
-        wrong = f"a {freq} rule does not say at which minute"
-    elif ordinals and (freq == "MONTHLY" or rule.bymonth) and max(abs(ordinal) for ordinal, _ in rule.byday) > 5:
-        wrong = "no month has more than five of a weekday"
-    if wrong:
-        raise Invalid(wrong, field="freq", value=freq)
+        return f"FREQ={freq} is not one of {', '.join(FREQUENCIES)}"
+    if ordinals and freq not in {"MONTHLY", "YEARLY"}:
+        return "a numbered weekday (2MO) is for monthly and yearly rules"
+    if ordinals > 5 and (freq == "MONTHLY" or bymonth):
+        return "no month has more than five of a weekday"
+    if byweekno and (freq != "YEARLY" or ordinals):
+        return "BYWEEKNO is for yearly rules, with plain weekdays"
+    if byyearday and freq in {"DAILY", "WEEKLY", "MONTHLY"}:
+        return "BYYEARDAY is not for daily, weekly and monthly rules"
+    if bymonthday and freq == "WEEKLY":
+        return "BYMONTHDAY is not for weekly rules"
+    if (freq == "WEEKLY" and not byday) or (
+        freq in {"MONTHLY", "YEARLY"} and not (byday or bymonthday or byyearday or byweekno)
+    ):
+        return f"a {freq} rule does not say on which days"
+    if freq not in {"HOURLY", "MINUTELY"} and not byhour:
+        return f"a {freq} rule does not say at which hour"
+    if freq != "MINUTELY" and not byminute:
+        return f"a {freq} rule does not say at which minute"
+    return None
 
 
 def _within(field: str, values: tuple[int, ...], low: int, high: int) -> None:

@@ -43,20 +43,28 @@ class RuleSlots:
         self._gap: Gap = gap
         self._repeat: Repeat = repeat
         # Walls begin and end too, at most a few days from these instants: a search must not end before it gets there
-        self.low = max(EARLIEST if since is None else since, EARLIEST, walls.low - _FAR)
-        self.high = min(LATEST if until is None else until, LATEST, walls.high + _FAR)
+        self.low = EARLIEST if since is None or since < EARLIEST else since
+        self.high = LATEST if until is None or until > LATEST else until
+        self.low = max(self.low, walls.low - _FAR)
+        self.high = min(self.high, walls.high + _FAR)
 
     def next(self, at: int) -> int | None:
         """The first slot from `at` on, within the horizon."""
         at = max(at, self.low)
-        limit = min(at + HORIZON_S, self.high)
+        limit = at + HORIZON_S
+        limit = min(limit, self.high)
         while at <= limit:
             span = span_at(self._zone, at)
-            low, high = self._real(span)
-            wall = self._walls.next((max(low, at)) + span.offset, limit + _FAR)
-            found = wall - span.offset if wall is not None and wall < high + span.offset else None
-            if span.offset > span.before and at < span.born + span.offset - span.before:
-                found = _least(found, self._next_moved(span, at))
+            offset = span.offset
+            if offset == span.before == span.after:  # no change near: nearly always
+                wall = self._walls.next(at + offset, limit + _FAR)
+                found = wall - offset if wall is not None and wall < span.end + offset else None
+            else:
+                low, high = self._real(span)
+                wall = self._walls.next(max(low, at) + offset, limit + _FAR)
+                found = wall - offset if wall is not None and wall < high + offset else None
+                if offset > span.before and at < span.born + offset - span.before:
+                    found = _least(found, self._next_moved(span, at))
             if found is not None:
                 return found if found <= limit else None
             if span.end - at > _FAR:

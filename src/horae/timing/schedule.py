@@ -1,8 +1,8 @@
 """A schedule as a person writes it, read once: the text, its set, its meaning in words, its warnings.
 
-Order of reading: a date-time, a cron line, a phrase. No text fits two of them. What counts from "now" (`in 30m`,
-`tomorrow at 9am`, `every 90 minutes`) counts from the `anchor` argument, and `written` holds the text in which that is
-fixed: a tool that makes a job stores `written`, so that the job means the same whenever its file is read again.
+Order of reading: RFC 5545 text, a date-time, a cron line, a phrase. No text fits two of them. What counts from "now"
+(`in 30m`, `tomorrow at 9am`, `every 90 minutes`) counts from the `anchor` argument, and `written` holds the text in
+which that is fixed: a tool that makes a job stores `written`, so that the job means the same whenever its file is read.
 
 Invariant: parsing `written` with any anchor gives an equal set. Past one-shots are not refused here, since only the
 caller knows whether the job is new.
@@ -13,36 +13,41 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Literal
 
 from horae.errors import Invalid
 from horae.limits import SCHEDULE_CHARS_MAX
 from horae.timing.cron import parse_cron
 from horae.timing.dates import read_instant
-from horae.timing.durations import period_words
 from horae.timing.phrases import parse_phrase
-from horae.timing.recurrence import Gap, Grid, RecurrenceSet, Repeat, default_policy
-from horae.timing.words import cron_words, grid_words, once_words, rfc3339, rules_words
-from horae.timing.zones import offset_s, zone
+from horae.timing.recurrence import Gap, RecurrenceSet, Repeat, default_policy
+from horae.timing.rfc5545 import BEGINS, read_rfc5545
+from horae.timing.words import describe
+from horae.timing.zones import zone
 
-Kind = Literal["once", "interval", "cron", "phrase"]
+Kind = Literal["once", "interval", "cron", "phrase", "rrule"]
 
-_CALENDAR = re.compile(r"(?:rrule|exrule|rdate|exdate|dtstart|freq|begin)\s*[:=;]", re.IGNORECASE)
+_CRON_LINE = re.compile(r"[0-9*][0-9*,/\-]* [0-9*][0-9*,/\-]*(?: [0-9A-Za-z*?,/#\-]+){3}")
 _CRON_FIRST = re.compile(r"[0-9*?][0-9*?,/\-]*")
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*?,/#\-]+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Schedule:
-    """`text` has single spaces; `written` is for files; `set` holds the slots; `meaning` is English."""
+    """`text` has single spaces; `written` is for files; `set` holds the slots."""
 
     text: str
     written: str
     kind: Kind
     timezone: str
     set: RecurrenceSet
-    meaning: str
     warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def meaning(self) -> str:
+        """In English. Only looked for when asked: it takes longer than the reading."""
+        return describe(self.set, self.timezone)
 
 
 def parse_schedule(
@@ -53,44 +58,56 @@ def parse_schedule(
     `gap` and `repeat` say what happens to wall times that the clock skips or shows twice; None is the default of the
     schedule, see `default_policy`.
     """
-    schedule = _read(text, timezone, anchor)
-    if not schedule.set.rules:
-        return schedule
-    usual = default_policy(schedule.set.rules)
-    return replace(schedule, set=replace(schedule.set, gap=gap or usual[0], repeat=repeat or usual[1]))
-
-
-def _read(text: str, timezone: str, anchor: datetime) -> Schedule:
     if anchor.tzinfo is None:
         raise ValueError("the anchor needs an offset: a naive one would be read in the machine's zone")
     zone(timezone)  # an unknown zone is said first
+    if len(text) <= SCHEDULE_CHARS_MAX and _CRON_LINE.fullmatch(text):  # most are, and this is the quickest look
+        return _cron(text, timezone, gap, repeat)
+    if BEGINS.match(text.lstrip()):
+        return _calendar(text, timezone, anchor, gap, repeat)
     clean = _clean(text)
-    if _CALENDAR.match(clean):
-        raise Invalid("calendar rules (RRULE) are not supported yet", "write a cron line or a phrase", value=clean)
     reading = read_instant(clean, timezone)
     if reading is not None:
         return _once(clean, timezone, reading.instant, reading.warnings)
     if _is_cron(clean):
-        cron = parse_cron(clean)
-        return Schedule(
-            clean, clean, "cron", timezone, RecurrenceSet(timezone, cron.rules), cron_words(cron), cron.warnings
-        )
-    phrase = parse_phrase(clean, timezone, anchor)
-    if phrase.once is not None:
-        return _once(clean, timezone, phrase.once, phrase.warnings)
-    if phrase.grid is not None:
-        return _interval(clean, timezone, phrase.grid, phrase.warnings)
-    meaning = rules_words(phrase.rules)
-    return Schedule(clean, clean, "phrase", timezone, RecurrenceSet(timezone, phrase.rules), meaning, phrase.warnings)
+        return _cron(clean, timezone, gap, repeat)
+    phrase = parse_phrase(clean, timezone, anchor, gap=gap, repeat=repeat)
+    return Schedule(clean, phrase.written, phrase.kind, timezone, phrase.set, phrase.warnings)
 
 
-def _clean(text: str) -> str:
+def _cron(text: str, timezone: str, gap: Gap | None, repeat: Repeat | None) -> Schedule:
+    cron = parse_cron(text)
+    usual = default_policy(cron.rules)
+    slots = RecurrenceSet(timezone, cron.rules, gap=gap or usual[0], repeat=repeat or usual[1])
+    return Schedule(text, text, "cron", timezone, slots, cron.warnings)
+
+
+def _calendar(text: str, timezone: str, anchor: datetime, gap: Gap | None, repeat: Repeat | None) -> Schedule:
+    clean = _clean("\n".join(text.splitlines()), lines=True)
+    found = read_rfc5545(clean, timezone, anchor=anchor)
+    if found.set.exceptions:
+        message = "RECURRENCE-ID skips or moves one slot: that is decided about a job, and not a part of its schedule"
+        raise Invalid(message, "use `horae skip` and `horae move`", field="RECURRENCE-ID")
+    slots = _with_policy(found.set, gap, repeat)
+    return Schedule(clean, found.written, "rrule", timezone, slots, found.warnings)
+
+
+def _with_policy(slots: RecurrenceSet, gap: Gap | None, repeat: Repeat | None) -> RecurrenceSet:
+    usual = default_policy(slots.rules)
+    return replace(slots, gap=gap or usual[0], repeat=repeat or usual[1])
+
+
+def _clean(text: str, *, lines: bool = False) -> str:
     if len(text) > SCHEDULE_CHARS_MAX:
         raise Invalid(f"a schedule of {len(text)} characters is too long", f"the most is {SCHEDULE_CHARS_MAX}")
-    unseen = next((char for char in text if char != "\t" and not char.isprintable()), None)
+    unseen = (
+        None
+        if text.isprintable()
+        else next((char for char in text if not char.isprintable() and char not in ("\t\n" if lines else "\t")), None)
+    )
     if unseen is not None:
         raise Invalid(f"a schedule must not contain the character U+{ord(unseen):04X}", "write it on one plain line")
-    clean = " ".join(text.split())
+    clean = text.strip() if lines else " ".join(text.split())
     if not clean:
         raise Invalid("an empty schedule", "write, for example, `every day at 9am`, `in 30m` or `30 18 * * 1-5`")
     return clean
@@ -110,12 +127,5 @@ def _is_cron(text: str) -> bool:
 
 def _once(text: str, timezone: str, instant: datetime, warnings: tuple[str, ...]) -> Schedule:
     slots = RecurrenceSet(timezone, dates=(instant,))
-    written = rfc3339(instant, offset_s(instant, timezone))
-    return Schedule(text, written, "once", timezone, slots, once_words(instant, timezone), warnings)
-
-
-def _interval(text: str, timezone: str, grid: Grid, warnings: tuple[str, ...]) -> Schedule:
-    start = rfc3339(grid.anchor, offset_s(grid.anchor, timezone))
-    written = f"every {period_words(grid.period_s)} from {start}"
-    slots = RecurrenceSet(timezone, grids=(grid,))
-    return Schedule(text, written, "interval", timezone, slots, grid_words(grid, timezone), warnings)
+    written = instant.astimezone(zone(timezone)).isoformat()
+    return Schedule(text, written, "once", timezone, slots, warnings)

@@ -11,7 +11,7 @@ wall time once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from functools import lru_cache
 from itertools import combinations
@@ -33,11 +33,10 @@ _PICKS_KEPT = 600  # months
 class Layer:
     """Days x times, with one second of the minute, from `low` to `high`."""
 
-    __slots__ = ("_constant", "_days", "_picked", "_second", "_times_of", "high", "low")
+    __slots__ = ("_constant", "_days", "_of_month", "_picked", "_times_of", "high", "low", "second")
 
     def __init__(self, days: tuple[Days, ...], rule: Rule, times: int) -> None:
-        self._days = days
-        self._second = rule.second
+        self.second = rule.second
         self._constant = times
         self._times_of: Callable[[int], int] | None = None
         self._picked: _Picked | None = None
@@ -52,6 +51,9 @@ class Layer:
         elif rule.bysetpos and rule.freq in {"WEEKLY", "MONTHLY", "YEARLY"}:
             self._picked = _Picked(days[0], rule, times)
             self._times_of = self._picked.times
+        self._days = days if self._constant else ()  # without a time of day there is nothing to find
+        plain = self._times_of is None and len(self._days) == 1  # nearly always
+        self._of_month = days[0].of_month if plain else self._days_of_month
         if rule.start is not None:
             self.low = day_number(rule.start) * DAY + rule.start.hour * 3600 + rule.start.minute * 60
             self.low += rule.start.second
@@ -70,10 +72,10 @@ class Layer:
         first = day - number
         mask = self._of_month(year, month, first + 1) >> number << number
         if mask >> number & 1:
-            minute = (second - self._second + 59) // 60  # the first that is not before
-            times = self._times(day) >> minute << minute
+            minute = (second - self.second + 59) // 60  # the first that is not before
+            times = (self._constant if self._times_of is None else self._times_of(day)) >> minute
             if times:
-                found = day * DAY + ((times & -times).bit_length() - 1) * 60 + self._second
+                found = day * DAY + (minute + (times & -times).bit_length() - 1) * 60 + self.second
                 return found if found <= limit else None
             mask ^= 1 << number
         while not mask:
@@ -86,7 +88,7 @@ class Layer:
             mask = self._of_month(year, month, first + 1)
         day = first + (mask & -mask).bit_length() - 1
         times = self._times(day)
-        found = day * DAY + ((times & -times).bit_length() - 1) * 60 + self._second
+        found = day * DAY + ((times & -times).bit_length() - 1) * 60 + self.second
         return found if found <= limit else None
 
     def last(self, wall: int, floor: int) -> int | None:
@@ -101,10 +103,10 @@ class Layer:
         first = day - number
         mask = self._of_month(year, month, first + 1) & ((2 << number) - 1)
         if mask >> number & 1:
-            minute = (second - self._second) // 60  # the last that is not after; -1 when none is
+            minute = (second - self.second) // 60  # the last that is not after; -1 when none is
             times = self._times(day) & ((2 << minute) - 1) if minute >= 0 else 0
             if times:
-                found = day * DAY + (times.bit_length() - 1) * 60 + self._second
+                found = day * DAY + (times.bit_length() - 1) * 60 + self.second
                 return found if found >= floor else None
             mask ^= 1 << number
         while not mask:
@@ -116,7 +118,7 @@ class Layer:
             first -= month_length(year, month)
             mask = self._of_month(year, month, first + 1)
         day = first + mask.bit_length() - 1
-        found = day * DAY + (self._times(day).bit_length() - 1) * 60 + self._second
+        found = day * DAY + (self._times(day).bit_length() - 1) * 60 + self.second
         return found if found >= floor else None
 
     def count(self, start: int, stop: int) -> int:
@@ -143,8 +145,10 @@ class Layer:
                 total += sum(self._times(first + number).bit_count() for number in ones(mask))
             first += length
             year, month = (year, month + 1) if month < 12 else (year + 1, 1)
-        # What lies on the first day before `start`, and on the last from `stop` on
-        return total - self._on_day(opening, 0, start % DAY) - self._on_day(closing, (stop - 1) % DAY + 1, DAY)
+        # The first and the last day were taken whole
+        for day in {opening, closing}:
+            total += self.minutes_between(day, start, stop).bit_count() - self.minutes(day).bit_count()
+        return total
 
     def minutes(self, day: int) -> int:
         """The minutes of that day, as bits, whatever the bounds."""
@@ -155,16 +159,15 @@ class Layer:
     def never_meets(self, other: Layer) -> bool:
         """Whether no wall time can be in both, by their bounds, times or seconds alone."""
         apart_in_time = self.high < other.low or other.high < self.low
-        return apart_in_time or self._second != other._second or not self._constant & other._constant
+        return apart_in_time or self.second != other.second or not self._constant & other._constant
 
     def fires(self) -> bool:
         """Whether it ever has a member, within the horizon."""
-        if self._times_of is None and any(days.surely_fires() for days in self._days):
-            return bool(self._constant)
         begin = self.low if self.low > -_NEVER else 0
         return self.next(begin, begin + HORIZON_S) is not None
 
-    def _of_month(self, year: int, month: int, first: int) -> int:
+    def _days_of_month(self, year: int, month: int, first: int) -> int:
+        """The days of the month that have a time, as bits."""
         if self._picked is not None:
             return self._picked.days(year, month, first)
         mask = 0
@@ -174,18 +177,17 @@ class Layer:
             for number in ones(mask):
                 if not self._times_of(first + number - 1):
                     mask ^= 1 << number
-        return mask if self._constant else 0
+        return mask
 
     def _times(self, day: int) -> int:
         return self._constant if self._times_of is None else self._times_of(day)
 
-    def _on_day(self, day: int, start: int, stop: int) -> int:
-        """Members on that day in the seconds [start, stop)."""
-        low = max(0, (start - self._second + 59) // 60)
-        high = max(low, (stop - self._second + 59) // 60)
-        if low == high:
-            return 0
-        return (self.minutes(day) >> low & ((1 << high - low) - 1)).bit_count()
+    def minutes_between(self, day: int, start: int, stop: int) -> int:
+        """The minutes of that day, as bits, that are members in [start, stop)."""
+        begin = day * DAY + self.second
+        low = max(0, (max(start, self.low) - begin + 59) // 60)
+        high = min(_MINUTES, (min(stop, self.high + 1) - begin + 59) // 60)
+        return self.minutes(day) >> low << low & ((1 << high) - 1) if low < high else 0
 
     def _end(self, number: int) -> int:
         """The wall time of the `number`-th member. By months, then by days; within the horizon, or the rule is refused."""
@@ -212,7 +214,7 @@ class Layer:
             if here >= left:
                 times = self.minutes(day)
                 skipped = times.bit_count() - here  # those of the first day that lie before the start
-                return day * DAY + ones(times)[skipped + left - 1] * 60 + self._second
+                return day * DAY + ones(times)[skipped + left - 1] * 60 + self.second
             left -= here
             day += 1
 
@@ -249,11 +251,15 @@ class Walls:
         """The number of members in [start, stop). By days where layers may meet."""
         if all(one.never_meets(other) for one, other in combinations(self._layers, 2)):
             return sum(layer.count(start, stop) for layer in self._layers)
-        total, at = 0, start
-        found = self.next(at, stop - 1)
-        while found is not None:
-            total += 1
-            found = self.next(found + 1, stop - 1)
+        start, stop = max(start, self.low), min(stop, self.high + 1)
+        total = 0
+        for second in {layer.second for layer in self._layers}:
+            layers = [layer for layer in self._layers if layer.second == second]
+            for day in range(start // DAY, (stop - 1) // DAY + 1):
+                minutes = 0
+                for layer in layers:
+                    minutes |= layer.minutes_between(day, start, stop)
+                total += minutes.bit_count()
         return total
 
     def fires(self) -> bool:
@@ -330,7 +336,7 @@ def layer_of(rule: Rule) -> Layer:
     return Layer((Days(rule),), rule, _minutes(rule))
 
 
-def walls_of(rules: tuple[Rule, ...]) -> Layer | Walls:
+def walls_of(rules: Sequence[Rule]) -> Layer | Walls:
     """The union of the rules' wall times. `since` and `until` are not looked at: they bound instants."""
     if len(rules) == 1:
         return layer_of(rules[0])
@@ -348,19 +354,14 @@ def walls_of(rules: tuple[Rule, ...]) -> Layer | Walls:
     return layers[0] if len(layers) == 1 else Walls(tuple(layers))
 
 
-def minutes_of_day(rule: Rule) -> int:
-    """The minutes of a day that the rule's hours and minutes allow, as bits, before INTERVAL."""
-    return _product(rule.byhour, rule.byminute)
-
-
 def _minutes(rule: Rule) -> int:
-    minutes = _product(rule.byhour, rule.byminute)
+    minutes = minutes_of_day(rule.byhour, rule.byminute)
     if not rule.bysetpos or rule.freq in {"WEEKLY", "MONTHLY", "YEARLY"}:
         return minutes
     if rule.freq == "DAILY":
         return sum(1 << minute for minute in _chosen(ones(minutes), rule.bysetpos))
     if rule.freq == "HOURLY":
-        return _product(rule.byhour, tuple(_chosen(list(rule.byminute or range(60)), rule.bysetpos)) or (-1,))
+        return minutes_of_day(rule.byhour, tuple(_chosen(list(rule.byminute or range(60)), rule.bysetpos)) or (-1,))
     return minutes if {1, -1} & set(rule.bysetpos) else 0
 
 
@@ -370,7 +371,8 @@ def _chosen(values: list[int], positions: tuple[int, ...]) -> list[int]:
 
 
 @lru_cache(maxsize=4096)
-def _product(hours: tuple[int, ...], minutes: tuple[int, ...]) -> int:
+def minutes_of_day(hours: tuple[int, ...], minutes: tuple[int, ...]) -> int:
+    """Those minutes of those hours (of all, when none is given), as bits."""
     if minutes == (-1,):
         return 0
     spread = sum(1 << 60 * hour for hour in hours or range(24))

@@ -1,203 +1,212 @@
-"""Schedules and instants in plain English, exact: two schedules with different slots never get the same words.
+"""Schedules in plain English, exact: two sets with different slots never get the same words, and nothing is "about".
 
-Nothing is rounded off or called "about". Long lists become ranges (`9 to 17`) or steps only if these say the same.
+Where the grammar of phrases can say a set, its words are such a phrase and read back to an equal set. A sentence has a
+clause for each stretch of the set, `then` where one takes over from the one before, and `;` between what runs side by
+side. What is no sentence (positions among times, weeks that begin on a Sunday, skipped slots, a policy for clock changes
+that is not the default) has words that the grammar refuses, rather than words that it reads as something else.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
-from itertools import pairwise
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
 
-from horae.timing.cron import Cron
-from horae.timing.cronfields import FieldSet
-from horae.timing.days import ones
+from horae.timing.clockchange import SECOND
+from horae.timing.dates import begin_of, end_of
+from horae.timing.daysets import EVERY_DAY, Days, rules_of
+from horae.timing.dayunion import simplified
+from horae.timing.daywords import in_order, is_date, months_words, union_words
 from horae.timing.durations import period_words
-from horae.timing.recurrence import Grid
-from horae.timing.rules import Day, Rule
-from horae.timing.walls import minutes_of_day
-from horae.timing.zones import offset_s, zone
+from horae.timing.recurrence import RecurrenceSet, default_policy
+from horae.timing.ruledays import Said, said_of
+from horae.timing.rules import Rule
+from horae.timing.stretches import Stretch, bare, begin_words, change_words, end_words
+from horae.timing.timewords import clock, date_words, instant_words, seconds_of, times_words
+from horae.timing.vocabulary import MONTHS, WEEKDAYS, listed, numbered, ordinal
+from horae.timing.zones import zone
 
-MONTHS = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_ORDINALS = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", -1: "last"}
-_LISTED_MAX = 6  # times of day that are still listed one by one
+__all__ = ["MONTHS", "WEEKDAYS", "describe"]
 
-
-def cron_words(cron: Cron) -> str:
-    """The meaning of a cron line: "at 18:30 on weekdays"."""
-    times = _time_words(tuple(hour * 60 + minute for hour in cron.hour.numbers for minute in cron.minute.numbers))
-    day, weekday = cron.day, cron.weekday
-    months = () if cron.month.full else cron.month.numbers
-    weekdays = () if weekday.full else tuple((0, number) for number in weekday.numbers) + weekday.ordinals
-    if cron.either:
-        days = f"on {_and(_cron_days(day))}, and on every {_weekday_words(weekdays, 'and every ')}"
-        return _joined(times, days + (f", in {_and(_month_names(months))} only" if months else ""))
-    if not (day.star or weekday.star):  # one of the two is full, and one is enough
-        return _joined(times, _days((), (), months))
-    if weekdays and not day.full:
-        days = _days((), weekdays, ())
-        return _joined(times, f"{days}, but only on {_and(_cron_days(day))}{_in(months)}")
-    if not day.nearest and not day.last_weekday and not day.full:
-        return _joined(times, _days(day.numbers, (), months))
-    days = _days((), weekdays, months) if day.full else f"on {_and(_cron_days(day))}{_in(months)}"
-    return _joined(times, days)
+_PERIODS = {"WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
 
 
-def rules_words(rules: tuple[Rule, ...]) -> str:
-    """The meaning of rules that share their days, as phrases make them."""
-    times = tuple(sorted({time for rule in rules for time in ones(minutes_of_day(rule))}))
-    rule = rules[0]
-    return _joined(_time_words(times), _days(rule.bymonthday, rule.byday, rule.bymonth))
+def describe(slots: RecurrenceSet, zone_name: str) -> str:
+    """The set in English, for a job in that zone: "at 18:30 on weekdays until 31 January 2027"."""
+    place = slots.zone if slots.rules else zone_name
+    slots = replace(slots, zone=place)
+    stretches = _stretches(slots)
+    words = "; ".join([*_chains(stretches, slots), *_single(slots)]) or "never"
+    spoken = tuple(rule for stretch in stretches for rule in stretch.spoken)
+    if spoken and (slots.gap, slots.repeat) != default_policy(spoken):
+        words += f" (clock changes: gap {slots.gap}, repeat {slots.repeat})"
+    if slots.exceptions:
+        words += f" ({'; '.join(_exceptions(slots))})"
+    return words if place == zone_name else f"{words} (in {place})"
 
 
-def grid_words(grid: Grid, zone_name: str) -> str:
-    """The meaning of an interval: "every 90 minutes from 09:00 on 30 November 2026"."""
-    local = grid.anchor.astimezone(zone(zone_name))
-    return f"every {period_words(grid.period_s)} from {_clock(local)} on {_date(local)}"
+# --- sentences
 
 
-def once_words(instant: datetime, zone_name: str) -> str:
-    """The meaning of a one-shot: "once, at 18:00 on Thursday 24 December 2026"."""
-    local = instant.astimezone(zone(zone_name))
-    return f"once, at {_clock(local)} on {WEEKDAYS[local.weekday()]} {_date(local)}"
+def _chains(stretches: list[Stretch], slots: RecurrenceSet) -> Iterator[str]:
+    """A sentence for each stretch that follows no other, with those that follow it."""
+    follower: dict[int, tuple[int, str, str]] = {}
+    taken: set[int] = set()
+    for index, stretch in enumerate(stretches):
+        for after, other in enumerate(stretches):
+            if after != index and after not in taken and (change := change_words(stretch, other)):
+                follower[index] = (after, *change)
+                taken.add(after)
+                break
+    for index in range(len(stretches)):
+        if index not in taken:
+            yield _chain(stretches, follower, index, slots)
 
 
-def slot_words(instant: datetime, zone_name: str) -> str:
-    """One slot for people: "Mon 2026-10-26 09:00 +01:00"."""
-    local = instant.astimezone(zone(zone_name))
-    day = WEEKDAYS[local.weekday()][:3]
-    return f"{day} {local.date().isoformat()} {_clock(local)} {_offset(offset_s(instant, zone_name))}"
+def _chain(
+    stretches: list[Stretch], follower: dict[int, tuple[int, str, str]], index: int, slots: RecurrenceSet
+) -> str:
+    words, begin = "", begin_words(stretches[index])
+    while True:
+        stretch = stretches[index]
+        after, end, next_begin = follower.get(index, (None, end_words(stretch), ""))
+        words += f"{stretch.words}{begin}{end}{_left_out(stretch, slots)}"
+        if after is None:
+            return words
+        words, index, begin = f"{words}, then ", after, next_begin
 
 
-def rfc3339(instant: datetime, offset: int) -> str:
-    """One instant for programs, at an offset in seconds: "2026-10-26T09:00:00+01:00"."""
-    return instant.astimezone(timezone(timedelta(seconds=offset))).isoformat()
+def _left_out(stretch: Stretch, slots: RecurrenceSet) -> str:
+    """Such as ", except 25 December 2026": days of which all slots are left out, else single slots."""
+    left_out = {date for date in slots.exdates if stretch.slots.contains(date)}
+    days: dict[str, None] = {}
+    place = zone(slots.zone)
+    for date in sorted(left_out):
+        day = date.astimezone(place).date()
+        whole = stretch.slots.between(begin_of(day, slots.zone) - SECOND, end_of(day, slots.zone))
+        all_of_it = all(slot in left_out for slot in whole)
+        days[date_words(date.astimezone(place)) if all_of_it else instant_words(date, slots.zone)] = None
+    return f", except {listed(days)}" if days else ""
 
 
-def utc(instant: datetime) -> str:
-    """One instant in UTC: "2026-10-26T08:00:00Z"."""
-    return instant.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
+def _single(slots: RecurrenceSet) -> Iterator[str]:
+    """The dates that are not slots anyway."""
+    rest = replace(slots, dates=(), exdates=())
+    for date in slots.dates:
+        if date not in slots.exdates and not rest.contains(date):
+            yield f"once, at {instant_words(date, slots.zone, weekday=True)}"
 
 
-def _joined(times: str, days: str) -> str:
-    if days == "every day" and times.startswith("every"):
-        return times if " from " not in times else f"{times}, every day"
-    return f"{times} {days}" if not times.startswith("every") else f"{times}, {days}"
+def _exceptions(slots: RecurrenceSet) -> Iterator[str]:
+    for slot, due in sorted(slots.exceptions, key=lambda item: item.slot):
+        shown = instant_words(slot, slots.zone)
+        yield f"skipped: {shown}" if due is None else f"moved: {shown} to {instant_words(due, slots.zone)}"
 
 
-def _time_words(times: tuple[int, ...]) -> str:
-    """Minutes after midnight, ascending, in words."""
-    hours = sorted({time // 60 for time in times})
-    minutes = sorted({time % 60 for time in times})
-    product = len(times) == len(hours) * len(minutes)
-    if product and len(hours) == 24:
-        return _every_hour(minutes)
-    if len(times) <= _LISTED_MAX:
-        return f"at {_and([_hhmm(time) for time in times])}"
-    steps = {later - earlier for earlier, later in pairwise(times)}
-    if len(steps) == 1:
-        return f"every {period_words(steps.pop() * 60)} from {_hhmm(times[0])} to {_hhmm(times[-1])}"
-    if product:
-        return f"at {_numbered('minute', minutes)} of {_numbered('hour', hours)}"
-    return f"at {_and([_hhmm(time) for time in times])}"
+# --- the words of each stretch, without bounds
+
+Bounds = tuple[datetime | None, int | None, datetime | None, datetime | None]
 
 
-def _every_hour(minutes: list[int]) -> str:
-    step = minutes[1] - minutes[0] if len(minutes) > 1 else 60
-    steady = minutes == list(range(0, 60, step)) and 60 % step == 0
-    if steady and len(minutes) > _LISTED_MAX:
-        return f"every {period_words(step * 60)}"
-    return f"every hour at {_numbered('minute', minutes)}"
-
-
-def _days(monthdays: tuple[int, ...], weekdays: tuple[Day, ...], months: tuple[int, ...]) -> str:
-    """Days of the month, or weekdays, or every day."""
-    if len(monthdays) == 1 == len(months) and monthdays[0] > 0:
-        return f"every year on {monthdays[0]} {MONTHS[months[0] - 1]}"
-    if monthdays:
-        return f"on {_and(_monthday_words(monthdays))}{_in(months)}"
-    if not weekdays:
-        return f"every day{_in(months)}"
-    if weekdays == tuple((0, day) for day in range(5)):
-        return f"on weekdays{_in(months)}"
-    if weekdays == ((0, 5), (0, 6)):
-        return f"on weekends{_in(months)}"
-    return f"on {_weekday_words(weekdays)}{_in(months)}"
-
-
-def _weekday_words(weekdays: tuple[Day, ...], joint: str = "and ") -> str:
-    names = [
-        WEEKDAYS[number] if ordinal == 0 else f"{_the(ordinal)} {WEEKDAYS[number]} of the month"
-        for ordinal, number in sorted(weekdays, key=lambda pair: (pair[0] != 0, pair[0] < 0, pair))
-    ]
-    return _and(names, joint)
-
-
-def _cron_days(day: FieldSet) -> list[str]:
-    parts = _monthday_words(day.numbers)
-    if day.last_weekday:
-        parts.append("the last weekday (Monday to Friday) of the month")
-    return parts + [f"the weekday (Monday to Friday) nearest to day {number} of the month" for number in day.nearest]
-
-
-def _monthday_words(monthdays: tuple[int, ...]) -> list[str]:
-    counted = [number for number in monthdays if number > 0]
-    from_end = sorted((-number - 1 for number in monthdays if number < 0), reverse=True)
-    parts = [f"{_numbered('day', counted)} of the month"] if counted else []
-    for before in from_end:
-        days = "1 day" if before == 1 else f"{before} days"
-        parts.append("the last day of the month" if before == 0 else f"the day {days} before the last of the month")
-    return parts
-
-
-def _the(ordinal: int) -> str:
-    return f"the {_ORDINALS[ordinal]}" if ordinal in _ORDINALS else f"the {_ORDINALS[-ordinal]} last"
-
-
-def _in(months: tuple[int, ...]) -> str:
-    return f" in {_and(_month_names(months))}" if months else ""
-
-
-def _month_names(months: tuple[int, ...]) -> list[str]:
-    return [MONTHS[number - 1] for number in months]
-
-
-def _numbered(noun: str, values: list[int]) -> str:
-    """Such as minute 5; minutes 0, 15 and 30; hours 9 to 17."""
-    runs: list[list[int]] = []
-    for value in values:
-        if runs and value == runs[-1][-1] + 1:
-            runs[-1].append(value)
+def _stretches(slots: RecurrenceSet) -> list[Stretch]:
+    """All that runs again and again; what has no slot is left out."""
+    alone = replace(slots, rules=(), grids=(), dates=(), exdates=(), exceptions=())
+    plain: dict[Bounds, list[tuple[Rule, Said]]] = {}
+    found: list[Stretch] = []
+    for rule in slots.rules:
+        short = bare(rule, slots)
+        said = said_of(short) if short else None
+        if short is None or said is None or not (said.times or said.pace):
+            continue
+        if said.picked or said.pace or short.count:
+            spoken = (short,) if said.picked or said.pace else rules_of(EVERY_DAY, said.times)
+            words = _odd_words(short, said)
+            found.append(Stretch(words, replace(alone, rules=(short,)), spoken, begun=said.pace is not None))
         else:
-            runs.append([value])
-    parts: list[str] = []
-    for run in runs:
-        parts += [f"{run[0]} to {run[-1]}"] if len(run) > 2 else [str(value) for value in run]
-    return f"{noun}{'' if len(values) == 1 else 's'} {_and(parts)}"
+            plain.setdefault((short.start, short.count, short.since, short.until), []).append((short, said))
+    for group in plain.values():
+        found += _plain(group, alone)
+    for grid in slots.grids:
+        words = f"every {period_words(grid.period_s)} from {instant_words(grid.anchor, slots.zone)}"
+        if grid.until is None or grid.until >= grid.anchor:
+            found.append(Stretch(words, replace(alone, grids=(grid,))))
+    return found
 
 
-def _and(parts: list[str], joint: str = "and ") -> str:
-    if len(parts) < 2:
-        return "".join(parts)
-    return f"{', '.join(parts[:-1])} {joint}{parts[-1]}"
+def _plain(group: list[tuple[Rule, Said]], alone: RecurrenceSet) -> Iterator[Stretch]:
+    """Rules with the same bounds: one stretch for those that leave out no periods, one for each that does."""
+    times_of: dict[Days, set[int]] = {}
+    for _, said in group:
+        for days in said.days:
+            times_of.setdefault(days, set()).update(said.times)
+    steady = tuple(rule for rule, said in group if said.days[0].every == 1)
+    if steady:
+        units = _units({days: times for days, times in times_of.items() if days.every == 1})
+        words = ", and ".join(_timed_words(union, times) for union, times in units)
+        spoken = tuple(rule for _, times in units for rule in rules_of(EVERY_DAY, times))
+        yield Stretch(words, replace(alone, rules=steady), spoken)
+    for days, times in times_of.items():
+        if days.every > 1:
+            rules = tuple(rule for rule, said in group if days in said.days)
+            at = tuple(sorted(times))
+            yield Stretch(_timed_words([days], at), replace(alone, rules=rules), rules_of(EVERY_DAY, at))
 
 
-def _hhmm(time: int) -> str:
-    return f"{time // 60:02d}:{time % 60:02d}"
+def _units(times_of: dict[Days, set[int]]) -> list[tuple[list[Days], tuple[int, ...]]]:
+    """Days with their times, such as "at 09:00 on Mondays" and "at 17:00 on Fridays"."""
+    days_at: dict[tuple[int, ...], list[Days]] = {}
+    for days, times in times_of.items():
+        days_at.setdefault(tuple(sorted(times)), []).append(days)
+    found: list[tuple[list[Days], tuple[int, ...]]] = []
+    for times, given in days_at.items():
+        union = simplified(given)
+        others = {days.months for days in union if not is_date(days)}
+        by_months: dict[tuple[int, ...] | None, list[Days]] = {}
+        for days in union:  # dates of every year need not be in the same month
+            by_months.setdefault(days.months if days.months in others else None, []).append(days)
+        found += [(part, times) for part in by_months.values()]
+    return found
 
 
-def _clock(local: datetime) -> str:
-    return f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"
+def _timed_words(union: list[Days], times: tuple[int, ...]) -> str:
+    at = times_words(times)
+    comma = "," if at.startswith("every") else ""
+    days, months = union_words(union), months_words(union)
+    if union[0].every > 1:
+        return f"{days}{comma} {at}{months}"
+    if union == [EVERY_DAY] and comma and " from " not in at:
+        return at
+    return f"{at}{comma} {days}{months}"
 
 
-def _date(local: datetime) -> str:
-    return f"{local.day} {MONTHS[local.month - 1]} {local.year}"
+def _odd_words(rule: Rule, said: Said) -> str:
+    """Of a rule that stands alone: it is counted, picks from its instances, or steps by the clock unevenly."""
+    if said.pace is None:
+        words = _timed_words(list(said.days), said.times)
+        if said.picked is None:
+            return words
+        picks = listed(f"the {ordinal(position)}" for position in in_order(said.picked.bysetpos))
+        week = (
+            f" (weeks begin on {WEEKDAYS[rule.wkst]})"
+            if rule.freq == "WEEKLY" and rule.wkst and not said.days[0].wkst
+            else ""
+        )
+        return f"{words}, of these only {picks} of each {_PERIODS[rule.freq]}{week}"
+    return _pace_words(said.pace, said.days[0])
 
 
-def _offset(seconds: int) -> str:
-    sign, rest = ("-", -seconds) if seconds < 0 else ("+", seconds)
-    minutes, odd = divmod(rest, 60)
-    return f"{sign}{minutes // 60:02d}:{minutes % 60:02d}" + (f":{odd:02d}" if odd else "")
+def _pace_words(rule: Rule, days: Days) -> str:
+    """Of a step through hours or minutes that does not come out even in a day, by the clock on the wall."""
+    assert rule.start is not None, "a rule with INTERVAL has a start"
+    hourly = rule.freq == "HOURLY"
+    period = period_words(rule.interval * (3600 if hourly else 60))
+    words = f"every {period} by the clock, counted from {clock(seconds_of(rule.start))} on {date_words(rule.start)}"
+    if len(rule.byminute) % 60:
+        words += f", at {numbered('minute', rule.byminute)} only"
+    if rule.second:
+        words += f", at second {rule.second}"
+    if len(rule.byhour) % 24:
+        words += f", in {numbered('hour', rule.byhour)} only"
+    if days != EVERY_DAY:
+        words += f", {union_words([days])}{months_words([days])}"
+    return words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -10,6 +11,7 @@ from horae.errors import Invalid
 from horae.timing.cron import WORDS, parse_cron
 from horae.timing.recurrence import RecurrenceSet
 from horae.timing.rules import FR, MO, WORKDAYS, Rule
+from horae.timing.schedule import parse_schedule
 
 JANUARY = datetime(2027, 1, 1, tzinfo=UTC)
 
@@ -56,15 +58,9 @@ def _days(line: str, until: datetime = datetime(2027, 2, 1, tzinfo=UTC)) -> list
 )
 def test_rules(line: str, rules: tuple[Rule, ...]) -> None:
     def bare(rule: Rule) -> Rule:  # the label is a matter of taste
-        return Rule("MONTHLY" if rule.byday or rule.bymonthday else "DAILY", *_parts(rule))
+        return replace(rule, freq="MONTHLY" if rule.byday or rule.bymonthday else "DAILY")
 
     assert tuple(map(bare, parse_cron(line).rules)) == tuple(map(bare, rules))
-
-
-def _parts(
-    rule: Rule,
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, int], ...], *tuple[tuple[int, ...], ...]]:
-    return rule.bymonth, rule.bymonthday, rule.byday, rule.byhour, rule.byminute, rule.bysetpos
 
 
 def test_labels_are_what_editors_draw() -> None:
@@ -89,12 +85,53 @@ def test_extended_days_with_weekdays() -> None:
     assert _days("0 9,17 LW * *") == [29, 29]
 
 
+def test_forms_that_other_libraries_refuse() -> None:
+    assert _days("0 9 * * 5L") == _days("0 9 * * FRIL") == [29]
+    assert _days("0 9 15W * *") == [15]
+    assert _days("0 9 16W * *") == [15]
+    assert _days("0 9 17W * *") == [18]
+    assert _days("0 9 LW * *") == [29]
+    assert _days("0 9 L-2 * *") == [29]
+    assert _days("0 9 * * 1#2,1#4") == [11, 25]
+
+
+_NEAREST_15 = "".join(f"FREQ=MONTHLY;{days} " for days in (
+    "BYMONTHDAY=15;BYDAY=MO,TU,WE,TH,FR", "BYMONTHDAY=14;BYDAY=FR", "BYMONTHDAY=16;BYDAY=MO",
+))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "rules"),
+    [
+        ("0 9,17 * * *", "FREQ=DAILY;BYHOUR=9,17"),
+        ("0,30 9,17 * * 1-5", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9,17;BYMINUTE=0,30"),
+        ("0 */2 * * *", "FREQ=DAILY;BYHOUR=0,2,4,6,8,10,12,14,16,18,20,22"),
+        ("0 */2 * * *", "FREQ=HOURLY;INTERVAL=2"),
+        ("*/5 * * * *", "FREQ=HOURLY;BYMINUTE=0,5,10,15,20,25,30,35,40,45,50,55"),
+        ("0 9 1 * 1", "FREQ=MONTHLY;BYMONTHDAY=1;BYHOUR=9 FREQ=WEEKLY;BYDAY=MO;BYHOUR=9"),
+        ("0 9 */2 * 1", "FREQ=MONTHLY;BYDAY=MO;BYMONTHDAY=1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31;BYHOUR=9"),
+        ("0 9 * * 1#2", "FREQ=MONTHLY;BYDAY=2MO;BYHOUR=9"),
+        ("0 9 * * 1#2,1#4", "FREQ=MONTHLY;BYDAY=2MO,4MO;BYHOUR=9"),
+        ("0 9 L * *", "FREQ=MONTHLY;BYMONTHDAY=-1;BYHOUR=9"),
+        ("0 9 L-2 * *", "FREQ=MONTHLY;BYMONTHDAY=-3;BYHOUR=9"),
+        ("0 9 * * 5L", "FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9"),
+        ("0 9 LW * *", "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1;BYHOUR=9"),
+        ("0 8 15W * *", _NEAREST_15),
+        ("@yearly", "FREQ=YEARLY;BYMONTH=1;BYMONTHDAY=1;BYHOUR=0"),
+    ],
+)  # fmt: skip
+def test_the_rules_that_calendars_would_be_given_are_the_same_set(line: str, rules: str) -> None:
+    text = "DTSTART;TZID=Europe/Berlin:20270101T080000 " + " ".join(f"RRULE:{rule}" for rule in rules.split())
+    told = parse_schedule(text, "Europe/Berlin", anchor=JANUARY).set
+    start = datetime.fromisoformat("2027-01-01T08:00+01:00")
+    assert parse_schedule(line, "Europe/Berlin", anchor=JANUARY).set.beginning(start) == told
+
+
 def test_words() -> None:
     assert {word: parse_cron(word).rules for word in WORDS} == {
         word: parse_cron(line).rules for word, line in WORDS.items()
     }
     assert parse_cron("@DAILY").rules == parse_cron("0 0 * * *").rules
-    assert parse_cron("  0\t9  *  * * ").line == "0 9 * * *"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from horae.errors import Invalid
 from horae.limits import MISSED_COUNT_MAX
 from horae.timing.cron import parse_cron
-from horae.timing.recurrence import Grid, RecurrenceSet, Rule, default_policy
+from horae.timing.recurrence import Gap, Grid, RecurrenceSet, Repeat, Rule, default_policy
 from horae.timing.schedule import parse_schedule
 from horae.timing.zones import zone
 
@@ -68,6 +68,70 @@ def test_times_of_day_are_shifted_and_not_repeated(line: str, name: str, day: st
     assert [slot[3:] for slot in found] == slots
 
 
+GAPS: tuple[Gap, ...] = ("shift", "after", "skip")
+REPEATS: tuple[Repeat, ...] = ("first", "last", "both")
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "between", "shift", "after", "skip"),
+    [
+        ("30 2 * * *", "America/New_York", "2026-03-08T00:00/24", "03:30", "03:00", ""),
+        ("0 * * * *", "America/New_York", "2026-03-08T01:00/2", "01:00 03:00", "01:00 03:00", "01:00 03:00"),
+        ("0 */2 * * *", "America/New_York", "2026-03-08T00:00/5", "00:00 03:00 04:00", "00:00 03:00 04:00", "00:00 04:00"),
+        ("0,30 2-3 * * *", "America/New_York", "2026-03-08T00:00/24", "03:00 03:30", "03:00 03:30", "03:00 03:30"),
+        ("10,40 2 * * *", "America/New_York", "2026-03-08T00:00/24", "03:10 03:40", "03:00", ""),
+        ("30 2 * * *", "Australia/Sydney", "2026-10-04T00:00/24", "03:30", "03:00", ""),
+        ("30 1 * * *", "Europe/London", "2026-03-29T00:00/24", "02:30", "02:00", ""),
+        ("15 2 * * *", "Australia/Lord_Howe", "2026-10-04T00:00/24", "02:45", "02:30", ""),
+        ("0 * * * *", "Australia/Lord_Howe", "2026-10-04T01:00/2", "01:00 02:30 03:00", "01:00 02:30 03:00", "01:00 03:00"),
+        ("*/15 * * * *", "Australia/Lord_Howe", "2026-10-04T01:45/1", *["01:45 02:30 02:45 03:00"] * 3),
+        ("30 2 * * *", "Africa/Casablanca", "2026-03-22T00:00/24", "03:30", "03:00", ""),
+        ("0 0 * * *", "America/Sao_Paulo", "2018-11-04T01:00/22", "01:00", "01:00", ""),
+        ("0 0 * * *", "America/Sao_Paulo", "2019-11-03T00:00/23", "00:00", "00:00", "00:00"),  # no summer time any more
+        ("0 9 * * *", "Pacific/Apia", "2011-12-31T00:00/24", "09:00", "00:00 09:00", "09:00"),  # after a day left out
+    ],
+)  # fmt: skip
+def test_gaps_by_policy(line: str, name: str, between: str, shift: str, after: str, skip: str) -> None:
+    for gap, expected in zip(GAPS, (shift, after, skip), strict=True):
+        assert " ".join(f"{slot:%H:%M}" for slot in _by_policy(line, name, between, gap, "both")) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "between", "first", "last", "both"),
+    [
+        ("30 1 * * *", "America/New_York", "2026-11-01T00:00/25", "01:30-04", "01:30-05", "01:30-04 01:30-05"),
+        (
+            "0 * * * *", "America/New_York", "2026-11-01T00:00/4",
+            "00:00-04 01:00-04 02:00-05", "00:00-04 01:00-05 02:00-05", "00:00-04 01:00-04 01:00-05 02:00-05",
+        ),
+        (
+            "0,30 1 * * *", "America/New_York", "2026-11-01T00:00/25",
+            "01:00-04 01:30-04", "01:00-05 01:30-05", "01:00-04 01:30-04 01:00-05 01:30-05",
+        ),
+        ("30 2 * * *", "Australia/Sydney", "2026-04-05T00:00/25", "02:30+11", "02:30+10", "02:30+11 02:30+10"),
+        ("30 1 * * *", "Europe/London", "2026-10-25T00:00/25", "01:30+01", "01:30+00", "01:30+01 01:30+00"),
+        (
+            "45 1 * * *", "Australia/Lord_Howe", "2026-04-05T00:00/24",
+            "01:45+11", "01:45+1030", "01:45+11 01:45+1030",
+        ),
+        ("30 2 * * *", "Africa/Casablanca", "2026-02-15T00:00/25", "02:30+01", "02:30+00", "02:30+01 02:30+00"),
+        ("30 23 * * *", "America/Sao_Paulo", "2018-02-17T00:00/25", "23:30-02", "23:30-03", "23:30-02 23:30-03"),
+    ],
+)  # fmt: skip
+def test_repeated_times_by_policy(line: str, name: str, between: str, first: str, last: str, both: str) -> None:
+    for repeat, expected in zip(REPEATS, (first, last, both), strict=True):
+        found = [f"{slot:%H:%M%z}".removesuffix("00") for slot in _by_policy(line, name, between, "skip", repeat)]
+        assert " ".join(found) == expected
+
+
+def _by_policy(line: str, name: str, between: str, gap: Gap, repeat: Repeat) -> list[datetime]:
+    """Slots from a local time on, that included, for so many real hours."""
+    start, _, hours = between.partition("/")
+    opening = datetime.fromisoformat(start).replace(tzinfo=zone(name)).astimezone(UTC) - timedelta(seconds=1)
+    slots = parse_schedule(line, name, anchor=NOON, gap=gap, repeat=repeat).set
+    return [slot.astimezone(zone(name)) for slot in slots.between(opening, opening + timedelta(hours=int(hours)))]
+
+
 def test_frequent_schedules_follow_the_clock() -> None:
     gap = _slots("0 * * * *", "America/New_York", "2026-03-08T00:30", "2026-03-08T04:30")
     assert gap == ["08 01:00 -0500", "08 03:00 -0400", "08 04:00 -0400"]
@@ -87,6 +151,32 @@ def test_intervals_are_elapsed_time() -> None:
     hourly = RecurrenceSet("Europe/Berlin", grids=(Grid(3600, datetime.fromisoformat("2026-10-25T00:00+02:00")),))
     day = list(hourly.between(datetime(2026, 10, 24, 22, tzinfo=UTC), datetime(2026, 10, 25, 23, tzinfo=UTC)))
     assert len(day) == 25
+
+
+def test_two_day_fields_are_two_disjoint_rules_and_one_run_where_both_match() -> None:
+    rules = parse_cron("0 9 1 * 1").rules
+    day = datetime(2027, 2, 1, tzinfo=UTC), datetime(2027, 2, 2, tzinfo=UTC)  # a Monday, and the first
+    assert [RecurrenceSet("UTC", (rule,)).count(*day) for rule in rules] == [1, 0]
+    assert list(RecurrenceSet("UTC", rules).between(*day)) == [datetime(2027, 2, 1, 9, tzinfo=UTC)]
+
+
+def test_one_run_in_the_night_of_a_clock_change_in_new_york() -> None:
+    spring = _slots("30 2 * * *", "America/New_York", "2027-03-14T00:00", "2027-03-14T23:59")
+    assert spring == ["14 03:30 -0400"]
+    autumn = _slots("30 1 * * *", "America/New_York", "2026-11-01T00:00", "2026-11-01T23:59")
+    assert autumn == ["01 01:30 -0400"]
+
+
+def test_the_wheel_s_zone_rules_decide_what_a_wall_time_is() -> None:
+    """British Columbia keeps summer time from 2026 on; older copies of the zone data say 09:00 is 17:00Z."""
+    morning = _set("0 9 * * *", "America/Vancouver").next_after(datetime(2026, 12, 1, tzinfo=UTC))
+    assert morning == datetime(2026, 12, 1, 16, tzinfo=UTC)
+
+
+def test_two_hours_are_two_hours_over_a_gap_in_toronto() -> None:
+    slots = _set("every 2h from 2026-03-08T01:30-05:00", "America/Toronto")
+    start = datetime.fromisoformat("2026-03-08T01:30-05:00")
+    assert slots.next_after(start) == datetime.fromisoformat("2026-03-08T04:30-04:00")
 
 
 def test_policies_can_be_chosen() -> None:

@@ -1,0 +1,221 @@
+"""The grammar of whole schedules: what a phrase may be, and what is near to one and refused with a question.
+
+    schedule   in 2 hours · today at 18:00 · item; item; ...
+    item       a date with a time · clause, then clause, then ...
+    clause     an interval, or days with times; behind it `starting`, `until`, `10 times`, `except`
+
+The values are what is said. What it means takes a zone and the instant of writing: see `phrasesets`.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any, NamedTuple, NoReturn
+
+from horae.errors import Invalid
+from horae.timing.dates import Moment
+from horae.timing.daysets import EVERY_DAY, Days
+from horae.timing.durations import parse_duration
+from horae.timing.grammar import Leaf, Name, Place, Placed, Refused, Rule, choice, many, optional, reading, sequence
+from horae.timing.phrasedays import DAYS, MONTHS_ONLY, in_months, sayable
+from horae.timing.phrasetimes import BARE_PERIOD, COUNT, DATE, DURATION, JOINT, MOMENT, PERIOD, ROUNDS, TIME, TIMES
+
+
+class Once(NamedTuple):
+    """One instant: after a delay in seconds, or at a moment, or at a time so many days ahead."""
+
+    delay: int | None = None
+    moment: Moment | None = None
+    ahead: int | None = None
+    time: int = 0
+
+
+class Every(NamedTuple):
+    """Elapsed time in seconds, from a moment, or a time of the day of writing, or the instant of writing."""
+
+    period: int
+    start: Moment | int | None = None
+
+
+class Timed(NamedTuple):
+    """Days (a union) at times, in seconds after midnight."""
+
+    days: list[Days]
+    times: tuple[int, ...]
+
+
+class Clause(NamedTuple):
+    """An interval or days with times, where it stands in the source, and what bounds it."""
+
+    body: Every | list[Timed]
+    start: int
+    end: int
+    starting: Moment | None = None
+    until: Moment | None = None
+    number: int | None = None
+    without: tuple[Moment, ...] = ()
+
+
+# --- once
+
+
+def _at(day: date, times: tuple[int, ...]) -> Once:
+    return Once(moment=Moment(day, _only(times)))
+
+
+def _at_moment(moment: Moment) -> Once:
+    if moment.time is None:
+        raise _no_time(f"{moment.day:%Y-%m-%d}")
+    return Once(moment=moment)
+
+
+def _only(times: tuple[int, ...]) -> int:
+    first, *others = times
+    if others:
+        raise Invalid(f"a date with {len(times)} times names several instants", "write one job for each")
+    return first
+
+
+_AHEAD = Name("`today` or `tomorrow`", {"today": 0, "tomorrow": 1})
+_AT_TIMES = sequence(optional("at"), TIMES)
+_RELATIVE = Rule(
+    "instant from now",
+    choice(
+        reading(sequence("in", DURATION), lambda seconds: Once(delay=seconds)),
+        reading(sequence(_AHEAD, _AT_TIMES), lambda ahead, times: Once(ahead=ahead, time=_only(times))),
+    ),
+)
+_ABSOLUTE = Rule(
+    "instant",
+    sequence(
+        optional("once", optional(",")),
+        choice(
+            reading(sequence(optional("on"), DATE, _AT_TIMES), _at),
+            reading(MOMENT, _at_moment),
+        ),
+    ),
+)
+
+# --- again and again
+
+
+def _timed(days: list[Days], times: tuple[int, ...], months: tuple[int, ...] | None = None) -> Timed:
+    return Timed(sayable(in_months(days, months)), times)
+
+
+INTERVAL = Rule(
+    "interval",
+    choice(
+        reading(sequence("every", BARE_PERIOD), Every),
+        reading(sequence("every", PERIOD, "from", choice(MOMENT, TIME)), Every),
+    ),
+)
+_ANY_TIMES = choice(_AT_TIMES, ROUNDS)
+TIMED = Rule(
+    "days with times",
+    choice(
+        reading(sequence(DAYS, optional(","), _ANY_TIMES, optional(MONTHS_ONLY)), _timed),
+        reading(sequence(_ANY_TIMES, optional(","), DAYS), lambda times, days: _timed(days, times)),
+        reading(
+            sequence(ROUNDS, optional(MONTHS_ONLY)),
+            lambda times, months: _timed([EVERY_DAY], times, months),
+        ),
+    ),
+)
+
+# --- bounds
+
+_NAMES = {"starting": "starting", "until": "until", "number": "10 times", "without": "except"}
+
+
+def _clause(body: Place, bounds: list[tuple[str, Any]] | None) -> Clause:
+    given: dict[str, Any] = {}
+    for name, value in bounds or ():
+        if name in given:
+            raise Invalid(f"`{_NAMES[name]}` stands there twice", "say it once", value=body.source)
+        given[name] = value
+    return Clause(body.value, body.start, body.start + len(body.source), **given)
+
+
+BOUND = Rule(
+    "bound",
+    sequence(
+        optional(","),
+        choice(
+            reading(sequence("starting", optional("on"), MOMENT), lambda moment: ("starting", moment)),
+            reading(sequence("until", optional("on"), MOMENT), lambda moment: ("until", moment)),
+            reading(sequence(COUNT, choice("times", "time")), lambda number: ("number", number)),
+            reading(
+                sequence("except", many(sequence(optional("on"), MOMENT), JOINT)),
+                lambda moments: ("without", tuple(moments)),
+            ),
+        ),
+    ),
+)
+CLAUSE = Rule(
+    "clause",
+    sequence(
+        Placed(choice(INTERVAL, many(TIMED, sequence(optional(","), "and")))),
+        optional(many(BOUND)),
+    ),
+    _clause,
+)
+SCHEDULE = Rule(
+    "schedule",
+    choice(
+        reading(_RELATIVE, lambda once: [once]),
+        many(
+            choice(_ABSOLUTE, Rule("clauses", many(CLAUSE, sequence(optional(","), "then")))),
+            sequence(";", optional("and")),
+        ),
+    ),
+)
+"""Its value is a list; each item is a `Once` or a list of clauses that follow one another."""
+
+# --- what is near to a form, with what it lacks
+
+
+def _twice_readable(place: Place) -> NoReturn:
+    shown = place.source
+    period = shown if shown[-1].isalpha() else f"{shown}m"
+    message = f"products disagree on {shown!r}: once after that time, or again and again"
+    raise Invalid(message, f"write `in {period}` or `every {period}`", value=shown)
+
+
+def _no_day(place: Place) -> NoReturn:
+    time = place.source.removeprefix("at ")
+    hint = f"write `every day at {time}`, `today at {time}` or `tomorrow at {time}`"
+    raise Invalid(f"{place.source!r} names a time but no day", hint, value=place.source)
+
+
+def _no_time(shown: str) -> Invalid:
+    return Invalid(f"{shown!r} names no time of day", f"write, for example, `{shown} at 9am`", value=shown)
+
+
+def _raise_no_time(place: Place) -> NoReturn:
+    raise _no_time(place.source)
+
+
+def _no_day_no_time(place: Place) -> NoReturn:
+    forms = "`every monday at 9am`, `first of the month at 07:00` or `every year on 24 december at 12:00`"
+    raise Invalid(f"{place.source!r} names no day and no time", f"write, for example, {forms}", value=place.source)
+
+
+def _no_day_of_period(place: Place) -> NoReturn:
+    forms = "`every 2 weeks on monday at 9am`, `every 2 months on the 1st at 9am`"
+    message = f"{place.source!r} does not say on which day"
+    raise Invalid(message, f"write, for example, {forms}", value=place.source)
+
+
+_PERIODS = ("week", "weeks", "month", "months", "year", "years")
+NEAR = choice(
+    Refused("", Placed(choice(DURATION, Leaf("a number", r"[0-9]+(?:\.[0-9]+)?", ["30"]))), _twice_readable),
+    Refused("", sequence("every", Leaf("a number", r"[0-9]+(?:\.[0-9]+)?", ["5"])), parse_duration),
+    Refused("", Placed(_AT_TIMES), _no_day),
+    Refused("", Placed(choice(_AHEAD, sequence(optional("on"), DATE), DAYS)), _raise_no_time),
+    Refused(
+        "", Placed(choice("every week", "every month", "every year", "weekly", "monthly", "yearly")), _no_day_no_time
+    ),
+    Refused("", Placed(sequence("every", COUNT, choice(*_PERIODS), _ANY_TIMES)), _no_day_of_period),
+)
+"""What a text that fits no form may fit instead; reading it raises `Invalid`."""

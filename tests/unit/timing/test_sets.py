@@ -1,0 +1,195 @@
+"""The algebra of sets: equal whatever the words, cut and joined without a loss, exceptions laid over."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+
+import pytest
+
+from horae.timing.recurrence import Grid, RecurrenceSet, SlotException
+from horae.timing.rules import EVERY_WEEKDAY, WORKDAYS, Rule
+from horae.timing.schedule import parse_schedule
+
+NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
+START = datetime(2026, 11, 30, 12)
+FAR = datetime(2060, 1, 1, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+
+
+def of(*rules: Rule, zone: str = "Europe/Paris") -> RecurrenceSet:
+    return RecurrenceSet(zone, rules)
+
+
+def read(text: str, zone: str = "Europe/Paris") -> RecurrenceSet:
+    return parse_schedule(text, zone, anchor=NOON).set
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (of(Rule("DAILY", byday=WORKDAYS)), of(Rule("WEEKLY", byday=WORKDAYS))),
+        (of(Rule("DAILY", byday=EVERY_WEEKDAY)), of(Rule("DAILY"))),
+        (of(Rule("DAILY", byhour=(9, 17))), of(Rule("DAILY", byhour=(9,)), Rule("DAILY", byhour=(17,)))),
+        (of(Rule("MONTHLY", bymonthday=(1,), bymonth=(1,))), of(Rule("YEARLY", bymonthday=(1,), bymonth=(1,)))),
+        (of(Rule("MONTHLY", bymonthday=(-31,), bymonth=(1,))), of(Rule("YEARLY", bymonthday=(1,), bymonth=(1,)))),
+        (of(Rule("MONTHLY", byday=WORKDAYS, bysetpos=(-1,), bymonth=(1,))), read("0 0 LW 1 *")),
+        (of(Rule("DAILY", interval=14, start=START)), of(Rule("WEEKLY", byday=((0, 0),), interval=2, start=START))),
+        (
+            of(Rule("MONTHLY", bymonthday=(30,), interval=24, start=START)),
+            of(Rule("YEARLY", bymonth=(11,), bymonthday=(30,), interval=2, start=START)),
+        ),
+        (
+            of(Rule("HOURLY", interval=2, byhour=(), start=datetime(2026, 11, 30))),
+            of(Rule("DAILY", byhour=tuple(range(0, 24, 2)), start=datetime(2026, 11, 30))),
+        ),
+        (
+            of(Rule("DAILY", byhour=(12,), start=START, count=3)),
+            of(Rule("DAILY", byhour=(12,), start=START, until=datetime(2026, 12, 2, 20, tzinfo=UTC))),
+        ),
+        (
+            of(Rule("WEEKLY", byday=((0, 4),), byhour=(9,), start=START)),
+            of(Rule("WEEKLY", byday=((0, 4),), byhour=(9,), start=START + timedelta(days=3))),
+        ),
+        (read("0 9 * * 1-5"), read("weekdays at 9am")),
+        (read("0 9 1 * 1"), read("0 9 1-1 * mon,1")),
+        (RecurrenceSet("UTC", dates=(NOON,)), RecurrenceSet("Europe/Paris", dates=(NOON,), gap="skip")),
+        (
+            RecurrenceSet("UTC", grids=(Grid(3600, NOON),), dates=(NOON,), exdates=(NOON + SECOND,)),
+            RecurrenceSet("Asia/Tokyo", grids=(Grid(3600, NOON),)),
+        ),
+        (
+            RecurrenceSet("UTC", grids=(Grid(3600, NOON, NOON + timedelta(hours=2)),)),
+            RecurrenceSet("UTC", grids=(Grid(3600, NOON, NOON + timedelta(hours=2, minutes=59)),)),
+        ),
+    ],
+)
+def test_the_same_slots_are_the_same_set(one: RecurrenceSet, other: RecurrenceSet) -> None:
+    assert one == other
+    assert hash(one) == hash(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (of(Rule("DAILY")), of(Rule("DAILY"), zone="Europe/Berlin")),
+        (of(Rule("DAILY")), RecurrenceSet("Europe/Paris", (Rule("DAILY"),), gap="skip")),
+        (of(Rule("DAILY")), of(Rule("DAILY", second=1))),
+        (of(Rule("DAILY")), of(Rule("DAILY", start=START))),
+        (of(Rule("DAILY", interval=2, start=START)), of(Rule("DAILY", interval=2, start=START + timedelta(days=1)))),
+        (of(Rule("DAILY", start=START, count=3)), of(Rule("DAILY", start=START, count=4))),
+        (of(Rule("DAILY", start=START, interval=2)), of(Rule("DAILY", start=START, interval=3))),
+        (
+            of(Rule("WEEKLY", byday=((0, 1), (0, 6)), interval=2, start=START, wkst=0)),
+            of(Rule("WEEKLY", byday=((0, 1), (0, 6)), interval=2, start=START, wkst=6)),
+        ),
+        (of(Rule("DAILY")), RecurrenceSet("Europe/Paris", (Rule("DAILY"),), dates=(NOON,))),
+        (read("0 9 1 * 1"), read("0 9 */31 * 1")),
+        (of(Rule("DAILY")), "every day"),
+    ],
+)
+def test_other_slots_are_another_set(one: RecurrenceSet, other: object) -> None:
+    assert one != other
+
+
+SETS = [
+    read("weekdays at 9am"),
+    read("*/15 * * * *"),
+    read("30 2 * * *"),
+    read("every 90 minutes"),
+    of(Rule("WEEKLY", byday=((0, 0), (0, 5)), byhour=(2,), byminute=(30,), interval=3, start=START)),
+    of(Rule("MONTHLY", byday=((-1, 4),), start=START, count=9)),
+]
+CUTS = [
+    datetime(2027, 3, 28, 1, 0, tzinfo=UTC),  # the clock goes on
+    datetime(2027, 3, 28, 1, 30, tzinfo=UTC),
+    datetime(2027, 10, 31, 0, 30, tzinfo=UTC),  # 02:30, the first
+    datetime(2027, 10, 31, 1, 15, tzinfo=UTC),  # 02:15, the second
+    NOON + timedelta(hours=1, minutes=7),
+]
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("slots", SETS)
+def test_cut_and_joined_nothing_is_lost_and_nothing_twice(slots: RecurrenceSet, cut: datetime) -> None:
+    before, after = slots.ending(cut - SECOND), slots.beginning(cut)
+    joined = before | after
+    window = (NOON - timedelta(days=1), cut + timedelta(days=120))
+    expected = list(slots.between(*window))
+    assert list(before.between(*window)) == [slot for slot in expected if slot < cut]
+    assert list(after.between(*window)) == [slot for slot in expected if slot >= cut]
+    assert list(joined.between(*window)) == expected
+    assert joined.count(*window) == len(expected)
+    assert [slot for slot in expected if joined.contains(slot)] == expected
+    assert joined.last_until(cut - SECOND) == slots.last_until(cut - SECOND)
+
+
+def test_counting_by_arithmetic_over_segments_agrees_with_walking() -> None:
+    cut = datetime(2040, 6, 1, tzinfo=UTC)
+    old, new = read("* * * * *").ending(cut - SECOND), read("*/5 * * * *").beginning(cut)
+    joined = old | new
+    minutes = (cut - datetime(2039, 6, 1, tzinfo=UTC)) // timedelta(minutes=1)
+    assert joined.count(datetime(2039, 6, 1, tzinfo=UTC) - SECOND, cut - SECOND) == minutes
+    assert joined.count(cut - SECOND, cut + timedelta(hours=1) - SECOND) == 12
+
+
+def test_only_sets_of_one_clock_can_be_joined() -> None:
+    with pytest.raises(ValueError, match="one zone and one policy"):
+        _ = of(Rule("DAILY")) | of(Rule("DAILY"), zone="UTC")
+
+
+def test_what_one_part_leaves_out_the_other_may_have() -> None:
+    daily = RecurrenceSet("UTC", (Rule("DAILY", byhour=(12,)),), exdates=(NOON,))
+    assert not daily.contains(NOON)
+    assert (daily | RecurrenceSet("UTC", dates=(NOON,))).contains(NOON)
+    assert not (daily | RecurrenceSet("UTC", (Rule("DAILY", byhour=(13,)),))).contains(NOON)
+
+
+def test_left_out_slots_are_no_slots_for_any_question() -> None:
+    day = timedelta(days=1)
+    slots = RecurrenceSet("UTC", (Rule("DAILY", byhour=(12,)),), exdates=(NOON, NOON + day, NOON + 3 * day + SECOND))
+    assert slots.next_after(NOON - day) == NOON + 2 * day
+    assert slots.last_until(NOON + day) == NOON - day
+    assert slots.count(NOON - 2 * day, NOON + 3 * day) == 3
+    assert list(slots.between(NOON - day, NOON + 2 * day)) == [NOON + 2 * day]
+
+
+def test_exceptions_change_when_slots_are_due_and_nothing_else() -> None:
+    daily = RecurrenceSet("UTC", (Rule("DAILY", byhour=(12,)),))
+    skipped, moved, early = NOON, NOON + timedelta(days=1), NOON + timedelta(days=4)
+    laid = RecurrenceSet(
+        "UTC",
+        daily.rules,
+        exceptions=(
+            SlotException(skipped, None),
+            SlotException(moved, moved + timedelta(days=1, hours=3)),
+            SlotException(early, early - timedelta(days=2, hours=1)),
+            SlotException(NOON + SECOND, NOON),  # of no slot: it does nothing
+        ),
+    )
+    window = (NOON - timedelta(days=1), NOON + timedelta(days=4))
+    assert list(laid.between(*window)) == list(daily.between(*window))
+    days = [(due.day, due.hour, slot.day) for due, slot in laid.due_between(*window)]
+    assert days == [(2, 11, 4), (2, 12, 2), (2, 15, 1), (3, 12, 3)]
+
+
+def test_a_rule_that_begins_long_after_the_question_is_found() -> None:
+    slots = of(Rule("DAILY", start=datetime(2090, 1, 1), interval=7))
+    assert slots.next_after(datetime(1980, 1, 1, tzinfo=UTC)) == datetime(2089, 12, 31, 23, tzinfo=UTC)
+    ended = of(Rule("DAILY", start=datetime(1990, 1, 1), count=10))
+    assert ended.last_until(FAR) == datetime(1990, 1, 9, 23, tzinfo=UTC)
+    assert ended.next_after(NOON) is None
+
+
+def test_weeks_of_the_year_at_its_ends() -> None:
+    """1 January 2027 is a Friday of week 53; 31 December 2029 is a Monday of week 1."""
+    first_weeks = of(Rule("YEARLY", byweekno=(1,), byday=((0, 0),)), zone="UTC")
+    assert [f"{slot:%F}" for slot in islice(first_weeks.between(datetime(2029, 1, 2, tzinfo=UTC), FAR), 2)] == [
+        "2029-12-31",
+        "2030-12-30",
+    ]
+    last_weeks = of(Rule("YEARLY", byweekno=(-1,), byday=((0, 4),)), zone="UTC")
+    assert [f"{slot:%F}" for slot in islice(last_weeks.between(datetime(2026, 12, 1, tzinfo=UTC), FAR), 2)] == [
+        "2027-01-01",
+        "2027-12-31",
+    ]
