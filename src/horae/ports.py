@@ -131,6 +131,23 @@ class Jobs(Protocol):
     def parked(self) -> list[str]: ...
 
 
+class Zones(Protocol):
+    """Planned slots and the version of the zone data that planned them."""
+
+    def planned_with(self) -> str | None: ...
+
+    def follow(self, after: str, limit: int) -> tuple[str | None, int]:
+        """Let the planned slots of the next `limit` jobs, by id, follow their wall times by this process's zone data.
+
+        Returns the last job that was looked at, None when no more follow, and how many jobs have other slots now.
+        """
+        ...
+
+    def record(self, changed: int) -> None:
+        """All jobs were looked at: the version is this process's from now on."""
+        ...
+
+
 class Journal(Protocol):
     """The append-only list of decisions, written in the transaction that they belong to."""
 
@@ -147,7 +164,7 @@ class Journal(Protocol):
 
 
 class Tx(Protocol):
-    """One open transaction: four groups of verbs, and the `now` that was read inside it."""
+    """One open transaction: groups of verbs, and the `now` that was read inside it."""
 
     @property
     def now(self) -> datetime: ...
@@ -160,6 +177,9 @@ class Tx(Protocol):
 
     @property
     def jobs(self) -> Jobs: ...
+
+    @property
+    def zones(self) -> Zones: ...
 
     @property
     def journal(self) -> Journal: ...
@@ -235,6 +255,8 @@ class Reader(Protocol):
     def trouble(self) -> str | None: ...
 
     def waiting(self, limit: int) -> list[Json]: ...
+
+    def zone_data(self) -> str | None: ...
 
     def close(self) -> None: ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import sqlite3
@@ -12,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from horae.core.definition import definition
+from horae.core.identity import slot_key
 from horae.core.states import DELIVERY, OCCURRENCE, OUTCOMES, RUN, TRIGGERS, terminal
 from horae.errors import NewerStore, Trouble
-from horae.store.migrate import steps
+from horae.store.migrate import statements, steps
 from horae.store.sqlite import SqliteStore, alone
-from tests.support.builders import SetClock, a_job, an_owner, at
+from tests.support.builders import START, SetClock, a_job, an_owner, at, us
 from tests.support.world import new_database
 
 FORK = multiprocessing.get_context("fork")
@@ -146,6 +149,107 @@ def test_a_migration_that_fails_leaves_the_old_schema(tmp_path: Path, monkeypatc
     monkeypatch.undo()
     store = SqliteStore(str(path), SetClock())
     assert store.db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
+    store.close()
+
+
+# ── an old database
+
+
+ROWS: dict[str, list[dict[str, Any]]] = {  # of each table, as the first schema had them
+    "fence": [{"id": 1, "token": 7}],
+    "gateway": [
+        {"id": "g0", "host": "h", "boot": "b", "pid": 1, "pid_started": 1, "version": "0.1", "since_at": 5, "stopped_at": 6}
+    ],
+    "job": [
+        {
+            "id": name * 12, "slug": name, "name": name.upper(), "schedule": "* * * * *", "timezone": "UTC", "meaning": "m",
+            "definition": json.dumps(definition(a_job(name, id=name * 12, schedule="* * * * *"))), "cadence": "c",
+            "digest": "d", "signature": "s", "anchor_at": us(START), "cursor_at": us(at("08:01")), "enabled": 1,
+            "repeat_max": None, "counted": 2, "ending": None, "problem": None, "paused_at": None, "paused_by": None,
+            "paused_reason": None, "completed_at": None, "completed_reason": None, "removed_at": None,
+            "created_at": us(START), "changed_at": us(START),
+        }
+        | given
+        for name, given in (
+            ("a", {}),
+            ("b", {"paused_at": us(START), "paused_by": "person", "paused_reason": "rest"}),
+            ("c", {"completed_at": us(START), "completed_reason": "done", "cursor_at": None}),
+            ("d", {"removed_at": us(START), "problem": "{}", "cursor_at": None}),
+        )
+    ],
+    "occurrence": [
+        {
+            "key": key, "job_id": "a" * 12, "trigger": "schedule", "slot_at": us(slot), "due_at": us(slot), "offset_s": 0,
+            "state": "planned", "outcome": None, "reason": None, "exception": None, "attempts": 0, "missed": 0,
+            "run_id": None, "input": None, "span_to": None, "span_count": None, "planned_at": us(START),
+            "settled_at": None,
+        }
+        | given
+        for key, slot, given in (
+            ("ran", START, {"state": "settled", "outcome": "ran", "reason": "r", "attempts": 1, "settled_at": us(START)}),
+            (slot_key("a" * 12, at("08:01")), at("08:01"), {}),
+            (slot_key("a" * 12, at("08:05")), at("08:05"), {"exception": "skip"}),
+        )
+    ],
+    "run": [
+        {
+            "id": "r1", "key": "ran", "job_id": "a" * 12, "attempt": 1, "token": 7, "gateway_id": "g0",
+            "state": "completed", "reason": "exit status 0", "claimed_at": us(START), "started_at": us(START),
+            "finished_at": us(START), "pid": 9, "pid_started": 9, "exit_code": 0, "signal": None, "tokens": None,
+            "cost_usd": None,
+        }
+    ],
+    "output": [
+        {"run_id": "r1", "message": "m", "stdout": "o", "stderr": "e", "stdout_cut": 0, "stderr_cut": 1}
+    ],
+    "delivery": [
+        {
+            "id": 3, "run_id": "r1", "target": "local", "state": "delivered", "title": "t", "alert": 0, "attempts": 1,
+            "reason": None, "evidence": "e", "created_at": us(START), "changed_at": us(START),
+        }
+    ],
+    "journal": [
+        {"seq": 1, "at": 5, "actor": "gateway", "what": "created", "job_id": "a" * 12, "key": None, "run_id": None,
+         "detail": "{}"}
+    ],
+}  # fmt: skip
+
+
+def a_database_of_schema(number: int, path: Path) -> None:
+    db = sqlite3.connect(path, isolation_level=None)
+    for step, file in steps():
+        if step <= number:
+            for statement in statements(Path(file).read_text(encoding="utf-8")):
+                db.execute(statement)
+    db.execute(f"PRAGMA user_version = {number}")
+    for table, rows in ROWS.items():
+        for row in rows:
+            db.execute(
+                f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
+            )
+    db.close()
+
+
+def test_a_database_of_the_first_schema_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "runtime.db"
+    a_database_of_schema(1, path)
+    store = SqliteStore(str(path), SetClock(at("08:02:10")))
+    assert store.schema == steps()[-1][0]
+    store.db.row_factory = sqlite3.Row
+    for table, rows in ROWS.items():
+        found = [dict(row) for row in store.db.execute(f"SELECT * FROM {table} ORDER BY 1")]
+        old = [{name: row[name] for name in rows[0]} for row in found]
+        assert old == sorted(rows, key=lambda row: str(next(iter(row.values())))), table
+        new = {name: value for row in found for name, value in row.items() if name not in rows[0] and name != "state"}
+        assert set(new.values()) <= {None}, f"{table} must mean what it meant before"
+    fresh = master(tmp_path)
+    assert dict(store.db.execute("SELECT name, sql FROM sqlite_master")) == fresh
+    store.db.row_factory = None
+    owner = an_owner("g1")
+    store.transact(lambda tx: tx.runs.sign_on(owner, "test"))
+    (claim,) = store.transact(lambda tx: tx.runs.claim_due(owner, 10))
+    assert (claim.job_id, claim.slot, claim.missed, claim.token) == ("a" * 12, at("08:02"), 1, 8)
+    assert store.transact(lambda tx: tx.runs.next_due()) == at("08:03")
     store.close()
 
 

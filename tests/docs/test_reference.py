@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from horae import limits, settings
-from horae.core import fieldforms, states
+from horae.core import fieldforms, fieldmaps, states
 from horae.engine import orders
 from horae.store.migrate import migrate
 from tests.docs.console import Session
@@ -48,7 +48,8 @@ def test_every_setting_is_documented() -> None:
 
 def test_every_key_of_a_job_file_is_documented() -> None:
     keys = section(page("guide/job-files.md"), "Keys")
-    assert sorted(first_cells(keys)) == sorted([*fieldforms.ORDER, *fieldforms.LIMITS])
+    entries = [entry for known in fieldmaps.FIELD_MAPS.values() for entry in known.entries]
+    assert sorted(first_cells(keys)) == sorted([*fieldforms.ORDER, *entries])
 
 
 def test_every_variable_is_documented() -> None:
@@ -210,6 +211,7 @@ COMMANDS = (  # in the order of one session
     ("list", "horae list --json"),
     ("next JOB", "horae next fetch-mail --json"),
     ("next --schedule", "horae next --schedule 'weekdays at 9am' --json"),
+    ("calendar", "horae calendar --json"),
     ("show", "horae show fetch-mail --json"),
     ("run", "horae run fetch-mail --json"),
     ("run --dry", "horae run fetch-mail --dry --json"),

@@ -16,6 +16,7 @@ from horae.timing.schedule import parse_schedule
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "guide" / "schedules.md").read_text(encoding="utf-8")
 MONDAY = datetime(2026, 11, 30, 8, 30, tzinfo=UTC)  # 09:30 in Paris, as the guide says
+LATER = datetime(2027, 5, 17, 21, 5, tzinfo=UTC)  # what is written means the same for ever
 
 
 def table(head: str) -> list[tuple[str, str]]:
@@ -31,7 +32,15 @@ def table(head: str) -> list[tuple[str, str]]:
 def test_a_form_means_what_the_guide_says(text: str, meaning: str) -> None:
     read = parse_schedule(text, "Europe/Paris", anchor=MONDAY)
     assert read.meaning == meaning
-    assert parse_schedule(read.written, "Europe/Paris", anchor=MONDAY).set == read.set
+    assert parse_schedule(read.written, "Europe/Paris", anchor=LATER).set == read.set
+    assert parse_schedule(meaning, "Europe/Paris", anchor=LATER).set == read.set
+
+
+@pytest.mark.parametrize("meaning", [meaning for _, meaning in table("it means")])
+def test_what_a_form_means_is_a_form_too(meaning: str) -> None:
+    read = parse_schedule(meaning, "Europe/Paris", anchor=LATER)
+    assert read.meaning == meaning
+    assert read.kind in ("once", "interval", "phrase")
 
 
 @pytest.mark.parametrize(("text", "_warning"), table("warning"))

@@ -45,6 +45,8 @@ def test_bash(jobs: TestHome) -> None:
     assert bash(jobs, "horae", "--json", "ru") == ["run", "runs"]
     assert bash(jobs, "horae", "show", "har") == ["harbour-tides", "harvest"]
     assert bash(jobs, "horae", "--home", "x", "show", "oth") == ["other"]
+    assert bash(jobs, "horae", "calendar", "har") == ["harbour-tides", "harvest"]
+    assert "--timezone" in bash(jobs, "horae", "calendar", "--")
     assert bash(jobs, "horae", "run", "--w") == ["--wait", "--with"]
     assert "--editor" in bash(jobs, "horae", "edit", "other", "--")
     assert bash(jobs, "horae", "show", "zzz") == []

@@ -70,7 +70,7 @@ def test_an_edit_takes_effect_however_it_is_saved(home: TestHome, save) -> None:
         job_id = home.jobs()["tides"]["id"]
         text = home.file("tides").read_text()
         save(home.file("tides"), text.replace("every day at 04:00", "every monday at 9am"))
-        until(lambda: home.jobs()["tides"]["meaning"] == "at 09:00 on Monday", "the schedule changes")
+        until(lambda: home.jobs()["tides"]["meaning"] == "at 09:00 on Mondays", "the schedule changes")
         save(home.file("tides"), home.file("tides").read_text().replace("schedule:", "shedule:"))
         home.state_of("tides", "quarantined")
         assert "`shedule`" in home.jobs()["tides"]["problem"]["message"]

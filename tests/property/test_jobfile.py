@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horae.core import frontmatter, jobfile
-from horae.core.model import Job, Limits
+from horae.core.model import ClockChange, Job, Limits
 from horae.core.text import clean_name, clip, display_width, one_line
 from horae.errors import Invalid
 
@@ -73,6 +73,11 @@ jobs = st.builds(
     model=st.none() | line,
     repeat=st.none() | counts,
     limits=allowances,
+    clock_change=st.builds(
+        ClockChange,
+        gap=st.sampled_from([None, "shift", "after", "skip"]),
+        repeat=st.sampled_from([None, "first", "both", "last"]),
+    ),
     enabled=st.booleans(),
     env=st.lists(st.from_regex("[A-Z_][A-Z0-9_]{0,9}", fullmatch=True), max_size=3, unique=True).map(tuple),
 )
@@ -96,7 +101,13 @@ def test_a_definition_comes_back_from_json(job: Job) -> None:
     assert jobfile.digest(again) == jobfile.digest(job)
 
 
-@given(jobs, jobs, st.sampled_from(["name", "schedule", "deliver", "skills", "command", "repeat", "enabled", "limits"]))
+@given(
+    jobs,
+    jobs,
+    st.sampled_from(
+        ["name", "schedule", "clock_change", "deliver", "skills", "command", "repeat", "enabled", "limits"]
+    ),
+)
 def test_an_edit_changes_what_was_asked_and_nothing_else(before: Job, after: Job, key: str) -> None:
     text = jobfile.compose(before)
     edited = jobfile.edit(text, {key: getattr(after, key)})

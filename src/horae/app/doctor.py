@@ -30,7 +30,7 @@ def doctor(home: Home, *, gateway: Mapping[str, Any] | None, misnamed: list[str]
         *_jobs(home),
         *_waiting(home),
         *(_bad("job files", f"jobs/{name} cannot be a job: its name is not one", "rename it") for name in misnamed),
-        _good("zone data", f"tzdata {version()}, from its own package"),
+        _zone_data(home),
     ]
     return {"ok": all(check["ok"] for check in checks), "checks": checks}
 
@@ -74,6 +74,18 @@ def _store(home: Home) -> Json:
     if trouble:
         return _bad("database", trouble, "stop the gateway, move state/runtime.db away, restore a backup")
     return _good("database", "SQLite finds no damage")
+
+
+def _zone_data(home: Home) -> Json:
+    reader = home.read()
+    try:
+        planned = reader.zone_data()
+    finally:
+        reader.close()
+    if planned not in (None, version()):
+        says = f"slots are planned with tzdata {planned}, and {version()} is installed"
+        return _bad("zone data", says, "restart the gateway: it plans them anew before it starts anything")
+    return _good("zone data", f"tzdata {version()}, from its own package")
 
 
 def _folders(home: str) -> list[Json]:

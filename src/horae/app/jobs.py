@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from horae.app.reload import absorb, checked, plan_of
 from horae.app.upcoming import upcoming
+from horae.core.cadence import Row, slots_of, without_effect
 from horae.core.definition import described, from_definition
 from horae.core.jobfile import edit, read, slug_of, unique_slug
 from horae.core.model import Job
@@ -212,6 +213,16 @@ def ready(home: Home, job: Job) -> tuple[str, ...]:
     return preflight(job, home.facts(job), home.targets)
 
 
+def clock_policy(row: Row) -> Json:
+    """What becomes of the job's wall times when clocks change, the defaults of its schedule included.
+
+    None for a job without wall times, and for one that never had a schedule.
+    """
+    slots = slots_of(row) if row["definition"] else None
+    told = slots is not None and slots.rules
+    return {"gap": slots.gap, "repeat": slots.repeat} if slots and told else {"gap": None, "repeat": None}
+
+
 def summary(home: Home, job_id: str) -> Json:
     """The definition and the next slots of one job, for the answer to whatever changed it."""
     reader = home.read()
@@ -249,6 +260,9 @@ def _written(
     what = "added" if before is None else "edited"
     entry = home.store.transact(lambda tx: tx.journal.append(what, actor=home.actor, job_id=job.id, undo=undo))
     warnings = [*schedule.warnings, *ready(home, job)]
+    idle = without_effect(job.clock_change, schedule.set, home.clock.now())
+    if idle is not None:
+        warnings.append(idle)
     if not home.gateway:
         warnings.append(NO_GATEWAY)
     answer = summary(home, job.id)

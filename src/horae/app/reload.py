@@ -204,7 +204,8 @@ def plan_of(job: Job, row: dict[str, Any] | None, now: datetime) -> Schedule:
     """The job's schedule from its anchor. Refuses a new one that has no slot any more."""
     same = row is not None and row["cadence"] == cadence_digest(job)
     anchor = now if row is None or not same else from_us(row["anchor_at"])
-    schedule = parse_schedule(job.schedule, job.timezone, anchor=anchor)
+    asked = job.clock_change
+    schedule = parse_schedule(job.schedule, job.timezone, anchor=anchor, gap=asked.gap, repeat=asked.repeat)
     if not same and schedule.set.next_after(now - timedelta(seconds=ONE_SHOT_GRACE_S)) is None:
         raise Invalid(
             f"jobs/{job.slug}.md: schedule {job.schedule!r} is in the past ({schedule.meaning})",

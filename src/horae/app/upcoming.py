@@ -1,71 +1,179 @@
-"""The next slots of a job as people see them: the schedule, with what was decided about single slots laid over it."""
+"""The next slots of a job as people see them: the schedule, with what was decided about single slots laid over it.
+
+Each slot carries a note: skipped or moved by a person, shifted by the clock, due together with another. What has no slot
+because the clock left it out is told beside the slots, at the instant at which it would have been.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
-from itertools import islice
-from typing import Any
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Any, NamedTuple
 
+from horae.core.cadence import slots_of
 from horae.core.identity import slot_key
 from horae.core.instants import from_us
 from horae.ports import Record
+from horae.timing.notes import ClockNotes
 from horae.timing.recurrence import RecurrenceSet
-from horae.timing.schedule import parse_schedule
+from horae.timing.vocabulary import listed
 from horae.timing.zones import offset_s
 
+Json = dict[str, Any]
 FAR = timedelta(days=366 * 50)
+DECIDED = {"skip": "skipped", "move": "moved"}
+NAMED_MAX = 3  # slots due at the same instant that are still named one by one
 
 
-def slots_of(row: Record) -> RecurrenceSet:
-    """The recurrence set of a stored job."""
-    return parse_schedule(row["schedule"], row["timezone"], anchor=from_us(row["anchor_at"])).set
+class Decided(NamedTuple):
+    """A slot with a row: when it is due, and `skip` or `move` where a person said so."""
+
+    due: datetime
+    exception: str | None
+
+
+class Preview(NamedTuple):
+    """Slots by due instant, and what the clock left out among them: `{"at", "text"}`."""
+
+    slots: list[Json]
+    notes: list[Json]
 
 
 def slot_json(
     slot: datetime, zone: str, key: str | None, note: str | None, due: datetime | None = None
 ) -> dict[str, Any]:
     """One slot in the shape of docs/reference/cli.md."""
-    at = slot.astimezone(timezone(timedelta(seconds=offset_s(slot, zone))))
-    moved = (
-        None
-        if due is None
-        else due.astimezone(timezone(timedelta(seconds=offset_s(due, zone)))).isoformat(timespec="seconds")
-    )
+    at = local(slot, zone)
     return {
-        "slot": at.isoformat(timespec="seconds"),
+        "slot": at,
         "slot_utc": slot.astimezone(UTC).isoformat(timespec="seconds").removesuffix("+00:00") + "Z",
         "key": key,
         "note": note,
-        "due": moved or at.isoformat(timespec="seconds"),
+        "due": at if due is None else local(due, zone),
     }
 
 
-def upcoming(row: Record, planned: Sequence[Record], now: datetime, count: int) -> list[dict[str, Any]]:
+def local(instant: datetime, zone: str) -> str:
+    """An instant as JSON has it, with the zone's offset."""
+    return instant.astimezone(timezone(timedelta(seconds=offset_s(instant, zone)))).isoformat(timespec="seconds")
+
+
+def upcoming(row: Record, planned: Sequence[Record], now: datetime, count: int) -> list[Json]:
     """The next `count` slots of a job by the instant at which they run. `planned` are its open occurrences."""
+    return preview_of_job(row, planned, now, count).slots
+
+
+def preview_of_job(
+    row: Record, planned: Sequence[Record], after: datetime, count: int, *, now: datetime | None = None
+) -> Preview:
+    """The same, with what the clock leaves out until the last of them. `now` is told when `after` is another instant."""
     if not row["definition"] or row["completed_at"] is not None:
-        return []
+        return Preview([], [])
     zone = row["timezone"]
-    decided = {from_us(item["slot_at"]): item for item in planned if item["trigger"] == "schedule"}
     slots = slots_of(row)
-    if row["repeat_max"] is not None:
-        count = min(count, max(0, row["repeat_max"] - row["counted"]))
-    ahead = set(islice(slots.between(now, now + FAR), count + len(decided)))
-    ahead |= {slot for slot, item in decided.items() if from_us(item["due_at"]) > now}
-    found: list[tuple[datetime, dict[str, Any]]] = []
-    for slot in ahead:
-        item = decided.get(slot)
-        due = from_us(item["due_at"]) if item is not None else slot
-        note = None
-        if item is not None and item["exception"] == "skip":
-            note = "skipped"
-        elif item is not None and item["exception"] == "move":
-            note = "moved"
-        found.append((due, slot_json(slot, zone, slot_key(row["id"], slot), note, due if note == "moved" else None)))
-    found.sort(key=lambda pair: pair[0])
-    return [shown for _, shown in found[:count]]
+    clock = ClockNotes(slots)
+    decided = decided_of(planned)
+    left = runs_left(row, slots, decided, now or after, after)
+    ahead = set(islice(slots.between(after, after + FAR), count + len(decided))) | decided.keys()
+    due_of = {slot: decided[slot].due if slot in decided else slot for slot in ahead}
+    shown: list[tuple[datetime, str, Json]] = []
+    for slot in sorted((slot for slot in ahead if due_of[slot] > after), key=lambda slot: (due_of[slot], slot)):
+        exception = decided[slot].exception if slot in decided else None
+        if len(shown) == count or (left == 0 and exception != "skip"):
+            break
+        if left is not None and exception != "skip":  # what is skipped does not use up a run
+            left -= 1
+        note = DECIDED.get(exception or "") or clock_words(clock, slot, slots.zone, zone)
+        moved = due_of[slot] if exception == "move" else None
+        shown.append((due_of[slot], "", slot_json(slot, zone, slot_key(row["id"], slot), note, moved)))
+    mark_together(shown)
+    end = shown[-1][0] if shown and (left == 0 or len(shown) == count) else after + FAR
+    return Preview([slot for *_, slot in shown], left_out(clock, after, end, slots.zone, zone))
 
 
-def upcoming_of(slots: RecurrenceSet, zone: str, after: datetime, count: int) -> list[dict[str, Any]]:
-    """The next slots of a schedule that no job has."""
-    return [slot_json(slot, zone, None, None) for slot in islice(slots.between(after, after + FAR), count)]
+def decided_of(planned: Iterable[Record]) -> dict[datetime, Decided]:
+    """Scheduled slots that have a row already: when they are due, and what a person decided about them."""
+    return {
+        from_us(item["slot_at"]): Decided(from_us(item["due_at"]), item["exception"])
+        for item in planned
+        if item["trigger"] == "schedule"
+    }
+
+
+def runs_left(
+    row: Record, slots: RecurrenceSet, decided: Mapping[datetime, Decided], now: datetime, after: datetime
+) -> int | None:
+    """How often the job may still run after an instant, by its `repeat`; None without one."""
+    if row["repeat_max"] is None:
+        return None
+    left = max(0, row["repeat_max"] - row["counted"])
+    apart = {slot: item for slot, item in decided.items() if item.exception is not None}
+    passed = slots.count(now, after, left + len(apart)) - sum(now < slot <= after for slot in apart)
+    passed += sum(item.exception == "move" and now < item.due <= after for item in apart.values())
+    return max(0, left - passed)
+
+
+def preview_of(slots: RecurrenceSet, zone: str, after: datetime, count: int) -> Preview:
+    """The next slots of a schedule that no job has, and what the clock leaves out until the last of them."""
+    clock = ClockNotes(slots)
+    ahead = list(islice(slots.between(after, after + FAR), count))
+    end = ahead[-1] if len(ahead) == count else after + FAR
+    shown = [slot_json(slot, zone, None, clock_words(clock, slot, slots.zone, zone)) for slot in ahead]
+    return Preview(shown, left_out(clock, after, end, slots.zone, zone))
+
+
+def clock_words(clock: ClockNotes, slot: datetime, zone: str, shown_in: str) -> str | None:
+    """What the clock of `zone` did to a slot, for a reader who sees times of the zone `shown_in`."""
+    note = clock.of_slot(slot)
+    return None if note is None else _placed(note.text, zone, shown_in)
+
+
+def left_out(clock: ClockNotes, after: datetime, until: datetime, zone: str, shown_in: str) -> list[Json]:
+    """What the clock left out in (after, until]."""
+    return [
+        {"at": local(note.at, shown_in), "text": _placed(note.text, zone, shown_in)}
+        for note in clock.left_out(after, until)
+    ]
+
+
+def _placed(text: str, zone: str, shown_in: str) -> str:
+    return text if zone == shown_in else f"{text} (in {zone})"
+
+
+def mark_together(shown: Iterable[tuple[datetime, str, Json]]) -> None:
+    """Add to the notes of slots that are due at the same instant which others are. (due, job or "", slot)."""
+    for group in together(item for item in shown if item[2]["note"] != DECIDED["skip"]):
+        for (_, _, slot), words in zip(group, others_of(group), strict=True):
+            slot["note"] = noted(slot["note"], words)
+
+
+def together(items: Iterable[tuple[datetime, str, Json]]) -> list[list[tuple[datetime, str, Json]]]:
+    """Groups of two or more with the same instant, ascending."""
+    ordered = sorted(items, key=lambda item: item[:2])
+    groups = (list(group) for _, group in groupby(ordered, key=itemgetter(0)))
+    return [group for group in groups if len(group) > 1]
+
+
+def others_of(group: Sequence[tuple[datetime, str, Json]]) -> list[str]:
+    """For each slot of a group in words, with which others it is due. Many are counted, or this would be quadratic."""
+    found: list[str] = []
+    for at, (_, job, _) in enumerate(group):
+        others = [
+            f"its slot of {slot['slot']}" if name == job else name
+            for place, (_, name, slot) in enumerate(group[: NAMED_MAX + 1])
+            if place != at
+        ]
+        found.append(f"at the same time as {some_of(others[:NAMED_MAX], len(group) - 1)}")
+    return found
+
+
+def noted(*notes: str | None) -> str | None:
+    """Several notes in one."""
+    return "; ".join(note for note in notes if note) or None
+
+
+def some_of(names: Sequence[str], total: int) -> str:
+    """Names in a sentence, and how many of the total are not among them."""
+    return f"{', '.join(names)} and {total - len(names)} more" if total > len(names) else listed(names)

@@ -1,95 +1,20 @@
-"""Look: next slots, one job, runs, a run's result, and why. Nothing here writes."""
+"""Look: one job, runs, a run's result, and why. Nothing here writes."""
 
 from __future__ import annotations
 
-import re
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from horae.app.exceptions import moment, slot_of
-from horae.app.jobs import find, ready
-from horae.app.upcoming import slot_json, slots_of, upcoming, upcoming_of
+from horae.app.jobs import clock_policy, find, ready
+from horae.app.upcoming import slot_json, slots_of, upcoming
 from horae.core.definition import described
 from horae.core.identity import slot_key
 from horae.core.instants import from_us, to_us
-from horae.errors import Invalid, NotFound
+from horae.errors import NotFound
 from horae.ports import Home, Reader, Record
-from horae.timing.schedule import parse_schedule
-from horae.timing.zones import version
 
 Json = dict[str, Any]
-SLOTS_MAX = 1000
-NOTES = {None: None, "skip": "skipped", "move": "moved"}
-INCLUSIVE = timedelta(microseconds=1)  # --from names the first instant that counts
-YEAR_MAX = 9900  # a preview looks fifty years ahead, and the calendar ends with 9999
-DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-
-
-def next_slots(
-    home: Home,
-    *,
-    job: str | None = None,
-    schedule: str | None = None,
-    timezone: str | None = None,
-    start: str | None = None,
-    count: int = 5,
-) -> Json:
-    """The next slots of one job, of a schedule that is not saved, or of the whole home."""
-    if not 1 <= count <= SLOTS_MAX:
-        raise Invalid(f"-n must be from 1 to {SLOTS_MAX}, not {count}")
-    now = home.clock.now()
-    if schedule is not None:
-        zone = timezone or home.settings.timezone
-        begin = _start(start, zone, now)
-        parsed = parse_schedule(schedule, zone, anchor=begin)
-        after = begin if start is None or parsed.kind == "interval" else begin - INCLUSIVE
-        head = {"schedule": parsed.text, "meaning": parsed.meaning, "timezone": zone, "tzdata": version()}
-        return {**head, "slots": upcoming_of(parsed.set, zone, after, count), "warnings": list(parsed.warnings)}
-    if job is None:
-        return _next_of_all(home, count)
-    row = find(home, job).row
-    after = now if start is None else _start(start, row["timezone"], now) - INCLUSIVE
-    reader = home.read()
-    try:
-        slots = upcoming(row, reader.planned(row["id"], 1000), after, count)
-    finally:
-        reader.close()
-    head = {"schedule": row["schedule"], "meaning": row["meaning"], "timezone": row["timezone"], "tzdata": version()}
-    return {
-        "job": {"id": row["id"], "slug": row["slug"], "name": row["name"], "state": row["state"]},
-        **head,
-        "slots": slots,
-    }
-
-
-def _start(text: str | None, zone: str, now: datetime) -> datetime:
-    """Where a preview begins; a day alone means its midnight."""
-    if text is None:
-        return now
-    after = moment(f"{text.strip()}T00:00" if DAY.fullmatch(text.strip()) else text, zone, now)
-    if after.year > YEAR_MAX:
-        raise Invalid(f"--from {text!r} is too far ahead", f"the last year is {YEAR_MAX}")
-    return after
-
-
-def _next_of_all(home: Home, count: int) -> Json:
-    """The next planned occurrence of each active job, soonest first."""
-    reader = home.read()
-    try:
-        rows = reader.agenda(count)
-    finally:
-        reader.close()
-    slots = [
-        {
-            "job": row["slug"],
-            "job_id": row["job_id"],
-            **slot_json(
-                from_us(row["slot_at"]), row["timezone"], row["key"], NOTES[row["exception"]], from_us(row["due_at"])
-            ),
-        }
-        for row in rows
-    ]
-    return {"schedule": None, "meaning": None, "timezone": None, "tzdata": version(), "slots": slots}
 
 
 def show_job(home: Home, *, job: str) -> Json:
@@ -104,6 +29,7 @@ def show_job(home: Home, *, job: str) -> Json:
     finally:
         reader.close()
     resolved: Json = {"model": None, "tools": [], "targets": [], "limits": {}, "argv": [], "problems": []}
+    resolved["clock_change"] = clock_policy(row)
     if found.job is not None:
         facts = home.facts(found.job)
         resolved |= {

@@ -19,7 +19,21 @@ function __horae_jobs
   set -q files[1]; and string replace -r '^.*/(.*)\.md$' '$1' $files
 end
 complete -c horae -f"""
-JOB_COMMANDS = ("show", "edit", "pause", "resume", "remove", "check", "run", "runs", "why", "next", "skip", "move")
+JOB_COMMANDS = (
+    "show",
+    "edit",
+    "pause",
+    "resume",
+    "remove",
+    "check",
+    "run",
+    "runs",
+    "why",
+    "next",
+    "calendar",
+    "skip",
+    "move",
+)
 
 
 def options_completions(parser: ArgumentParser) -> None:

@@ -14,6 +14,10 @@ from horae.errors import Invalid, Usage
 from horae.wiring import House, open_house
 
 PROMPT_LINES = 5  # shown of a prompt unless all of it is asked for
+PAIRS = {  # keys whose value is a mapping: the option, and an example of what it takes
+    "limits": ("--limit", "wall=20m,output=64k"),
+    "clock_change": ("--clock-change", "gap=skip,repeat=both"),
+}
 
 
 def _job(parser: ArgumentParser, *, optional: bool = False) -> None:
@@ -40,6 +44,9 @@ def _field_options(parser: ArgumentParser) -> None:
     parser.add_argument("--model", metavar="M", help="the model for an agent")
     parser.add_argument("--repeat", metavar="N", help="how many times it runs, or `forever`")
     parser.add_argument("--limit", metavar="K=V", help="for example wall=20m,output=64k")
+    parser.add_argument(
+        "--clock-change", metavar="K=V", help="for times that the clock skips or shows twice: gap=skip,repeat=both"
+    )
     parser.add_argument("--env", metavar="NAME", action="append", help="a variable of the gateway that runs may see")
 
 
@@ -58,7 +65,9 @@ def fields_of(args: Namespace) -> dict[str, Any]:
         "env": args.env,
     }
     if args.limit is not None:
-        fields["limits"] = limits_of(args.limit)
+        fields["limits"] = pairs_of("limits", args.limit)
+    if args.clock_change is not None:
+        fields["clock_change"] = pairs_of("clock_change", args.clock_change)
     if fields["command"] and fields["agent"] is None:
         fields["agent"] = False  # a program that somebody names is the whole job unless they say otherwise
     return {key: value for key, value in fields.items() if value is not None}
@@ -74,14 +83,16 @@ def words_of(text: str) -> list[str]:
         ) from error
 
 
-def limits_of(text: str) -> dict[str, str]:
-    """`wall=20m,idle=5m` as a mapping."""
+def pairs_of(key: str, text: str) -> dict[str, str]:
+    """`wall=20m,idle=5m` as a mapping, for a key of the job file. Raises Usage that names the option."""
+    option, example = PAIRS[key]
     found: dict[str, str] = {}
     for part in text.split(","):
-        key, equals, value = part.partition("=")
-        if not equals or not key.strip() or not value.strip():
-            raise Usage(f"--limit {text!r}: {part!r} is not KEY=VALUE", "for example --limit wall=20m,output=64k")
-        found[key.strip()] = value.strip()
+        name, equals, value = part.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            hint = f"for example {option} {example}; `horae edit JOB --unset {key}` takes it away"
+            raise Usage(f"{option} {text!r}: {part!r} is not KEY=VALUE", hint)
+        found[name.strip()] = value.strip()
     return found
 
 
@@ -167,6 +178,7 @@ def do_show(args: Namespace, output: Output) -> int:
             ("state", output.state(state["state"]) + (f" ({because})" if because else "")),
             ("schedule", f"{job.get('schedule', '')}"),
             ("meaning", f"{answer['meaning']} ({state['timezone']})" if answer["meaning"] else None),
+            ("clock change", policy_words(resolved["clock_change"], job["clock_change"] or {})),
             ("starts", shlex.join(resolved["argv"])),
             ("limits", ", ".join(f"{key} {value}" for key, value in limits.items() if value is not None)),
             ("delivers to", ", ".join(resolved["targets"])),
@@ -189,6 +201,12 @@ def do_show(args: Namespace, output: Output) -> int:
 
     output.emit(answer, render)
     return 0
+
+
+def policy_words(policy: dict[str, Any], asked: dict[str, Any]) -> str:
+    """What becomes of wall times when clocks change, and what of it the job asked for."""
+    told = [f"{key} {value}" + ("" if asked.get(key) else " (default)") for key, value in policy.items() if value]
+    return ", ".join(told)
 
 
 def options_pause(parser: ArgumentParser) -> None:

@@ -37,6 +37,7 @@ COMMANDS = {  # name → (module, what it does)
     "log": ("runs", "show what a run said"),
     "why": ("runs", "show the decisions about a job's slots"),
     "next": ("slots", "preview the next slots of a job, a schedule, or the home"),
+    "calendar": ("calendar", "show the coming days, with what runs on each of them"),
     "skip": ("slots", "skip one slot"),
     "move": ("slots", "move one slot"),
     "undo": ("slots", "take back what a person did last"),

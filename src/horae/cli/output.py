@@ -23,7 +23,17 @@ if TYPE_CHECKING:
 CELL_CHARS_MAX = 400
 GAP = 2  # cells between columns
 COLUMN_MIN, SOFT_MIN, COLUMNS_MIN = 4, 12, 3  # what is left on the narrowest screen
-COLOURS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "grey": "90", "bold": "1"}
+REMARK_INDENT = 8
+COLOURS = {
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+    "grey": "90",
+    "bold": "1",
+}
 STATE_COLOURS = {
     "active": "green", "completed": "green", "ran": "green", "delivered": "green", "running": "blue", "claimed": "blue",
     "paused": "yellow", "skipped": "yellow", "missed": "yellow", "unknown": "yellow", "cancelled": "yellow",
@@ -130,11 +140,22 @@ class Output:
         self.emit(answer, render)
 
     def slots(self, slots: Sequence[dict[str, Any]]) -> None:
-        """Next slots, one a line, with their offsets."""
+        """Next slots, one a line, with their offsets, where they were moved to, and what is to be known about them."""
         for slot in slots:
-            moved = f" → {slot['due']}" if slot.get("note") == "moved" else ""
-            note = f"  ({slot['note']})" if slot.get("note") else ""
-            self.text(f"    {slot['slot']}{moved}{note}")
+            moved = f" → {slot['due']}" if slot["due"] != slot["slot"] else ""
+            job = f"  {slot['job']}" if "job" in slot else ""
+            self.beside(f"    {slot['slot']}{moved}{job}", f"({slot['note']})" if slot["note"] else "")
+
+    def beside(self, text: str, remark: str) -> None:
+        """A line with a remark behind it; below it where the screen is too narrow for both."""
+        if not remark:
+            sys.stdout.write(text.rstrip() + "\n")
+        elif not self.terminal or display_width(f"{text}  {remark}") <= screen_width():
+            sys.stdout.write(f"{text}  {self.paint(remark, 'yellow')}\n")
+        else:
+            lines = folded(remark, max(COLUMNS_MIN * SOFT_MIN, screen_width()) - REMARK_INDENT)
+            below = "".join(f"{' ' * REMARK_INDENT}{self.paint(line, 'yellow')}\n" for line in lines)
+            sys.stdout.write(f"{text.rstrip()}\n{below}" if text.strip(" –") else below)
 
     def problem(self, problem: Problem) -> None:
         """A refusal: JSON on standard output, or two lines on standard error."""
@@ -153,6 +174,18 @@ class Output:
         sys.stderr.write(f"{red}error:{chr(27) + '[0m' if red else ''} {_lines(problem.message)}\n")
         if problem.hint:
             sys.stderr.write(f"  {_lines(problem.hint)}\n")
+
+
+def folded(text: str, width: int) -> list[str]:
+    """The text in lines of at most that many cells, broken between words; a longer word is cut."""
+    lines: list[str] = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if lines[-1] and display_width(longer) > width:
+            lines.append(clip(word, width))
+        else:
+            lines[-1] = clip(longer, width)
+    return lines
 
 
 def fitted(widths: Sequence[int], soft: Sequence[int], screen: int) -> list[int]:

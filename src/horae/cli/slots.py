@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from datetime import datetime
+from typing import Any
 
+from horae.cli.jobs import pairs_of
 from horae.cli.output import Output
 from horae.errors import Usage
 from horae.wiring import open_house
@@ -16,6 +19,11 @@ def options_next(parser: ArgumentParser) -> None:
     parser.add_argument("job", metavar="JOB", nargs="?", help="a job; without one, what is next in the whole home")
     parser.add_argument("--schedule", metavar="S", help="a schedule that no job has")
     parser.add_argument("--timezone", metavar="TZ", help="its zone (default: the home's)")
+    parser.add_argument(
+        "--clock-change",
+        metavar="K=V",
+        help="with --schedule: what becomes of times that the clock skips or shows twice",
+    )
     parser.add_argument("--from", dest="start", metavar="T", help="the first instant that counts (default: now)")
     parser.add_argument("-n", dest="count", type=int, default=5, metavar="N", help="how many (default 5)")
 
@@ -24,12 +32,15 @@ def do_next(args: Namespace, output: Output) -> int:
     """Preview slots."""
     if args.job is not None and args.schedule is not None:
         raise Usage("give a job or --schedule, not both", None)
+    if args.clock_change is not None and args.schedule is None:
+        raise Usage("--clock-change goes with --schedule", "`horae edit JOB --clock-change …` gives a job its own")
     answer = open_house(args.home).view(
-        "app.views",
+        "app.preview",
         "next_slots",
         job=args.job,
         schedule=args.schedule,
         timezone=args.timezone,
+        clock_change=None if args.clock_change is None else pairs_of("clock_change", args.clock_change),
         start=args.start,
         count=args.count,
     )
@@ -39,17 +50,30 @@ def do_next(args: Namespace, output: Output) -> int:
             output.text(f"{answer['meaning']} ({answer['timezone']})")
         if answer.get("job", {}).get("state") not in (None, "active"):
             output.note(f"these slots will not run while the job is {answer['job']['state']}")
-        for slot in answer["slots"]:
-            moved = f" → {slot['due']}" if slot["due"] != slot["slot"] else ""
-            job = f"  {slot['job']}" if "job" in slot else ""
-            output.text(f"    {slot['slot']}{moved}{job}" + (f"  ({slot['note']})" if slot["note"] else ""))
-        if not answer["slots"]:
-            output.text("no slots ahead")
+        _show(answer["slots"], answer["notes"], output)
         for warning in answer.get("warnings", ()):
             output.note(f"note: {warning}")
 
     output.emit(answer, render)
     return 0
+
+
+def _show(slots: list[dict[str, Any]], notes: list[dict[str, Any]], output: Output) -> None:
+    """Slots, and among them what the clock left out."""
+    ahead = sorted(notes, key=lambda note: datetime.fromisoformat(note["at"]), reverse=True)
+    for slot in slots:
+        while ahead and datetime.fromisoformat(ahead[-1]["at"]) <= datetime.fromisoformat(slot["due"]):
+            _left_out(ahead.pop(), output)
+        output.slots([slot])
+    while ahead:
+        _left_out(ahead.pop(), output)
+    if not slots:
+        output.text("no slots ahead")
+
+
+def _left_out(note: dict[str, Any], output: Output) -> None:
+    job = f"{note['job']}: " if "job" in note else ""
+    output.beside(f"    {'–':<{len(note['at'])}}", job + note["text"])
 
 
 def options_skip(parser: ArgumentParser) -> None:

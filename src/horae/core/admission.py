@@ -2,7 +2,7 @@
 
 Rules, first match wins:
 1. A slot of a job that was removed is `void`; of one whose file is broken, `blocked`: other jobs never notice.
-2. A slot that a person skipped is `skipped`.
+2. A slot that a person skipped is `skipped`; so is one that was closed, for the reason that its row gives.
 3. A slot beyond the job's `repeat` is `void`: an undone skip may have left one.
 4. A paused (or disabled) job skips its slots, and says who paused it. Manual runs of it are allowed.
 5. While a scheduled run of the same job is live, a slot is `skipped`: two at once is what no script expects.
@@ -28,6 +28,8 @@ class Candidate:
     """Who paused the job and why, in words; None when it is not paused."""
     live: str | None
     """The trigger of a live occurrence of the same job, or None."""
+    closed: str | None = None
+    """Why the slot is skipped when no person said so."""
     spent: int | None = None
     """How often the job has run, when that is as often as `repeat` allows; else None."""
 
@@ -53,7 +55,7 @@ def admit(c: Candidate) -> Admission:
     if c.problem is not None:
         return Admission("blocked", f"the job's file is broken: {c.problem}")
     if c.exception == "skip":
-        return Admission("skipped", "skipped by a person in advance")
+        return Admission("skipped", c.closed or "skipped by a person in advance")
     if c.trigger == "manual":
         return CLAIM if c.live is None else WAIT
     if c.spent is not None:

@@ -9,13 +9,17 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, cast
+from typing import Any, cast, get_args
 
-from horae.core.model import Job, Limits
+from horae.core.model import ClockChange, Job, Limits
 from horae.errors import Invalid
+from horae.timing.clockchange import Gap, Repeat
 
-DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(Job)} | {"id": "", "limits": Limits()}
-_LIMIT_FIELDS = tuple(sorted(f.name for f in fields(Limits)))
+PARTS: dict[str, type[ClockChange | Limits]] = {"clock_change": ClockChange, "limits": Limits}
+DEFAULTS: dict[str, Any] = (
+    {f.name: f.default for f in fields(Job)} | {"id": ""} | {key: kind() for key, kind in PARTS.items()}
+)
+_PART_FIELDS = {key: tuple(sorted(f.name for f in fields(kind))) for key, kind in PARTS.items()}
 _ALWAYS = ("id", "slug", "name", "schedule", "timezone")
 _LISTS = ("command", "deliver", "skills", "env")
 _TYPES: dict[str, tuple[type, ...]] = {  # what the fields are in JSON
@@ -23,8 +27,9 @@ _TYPES: dict[str, tuple[type, ...]] = {  # what the fields are in JSON
     **dict.fromkeys(("agent", "enabled"), (bool,)),
     **dict.fromkeys(_LISTS, (list,)),
     "repeat": (int,),
-    "limits": (dict,),
+    **dict.fromkeys(PARTS, (dict,)),
 }
+_WORDS = {"gap": get_args(Gap), "repeat": get_args(Repeat)}
 
 
 def definition(job: Job) -> dict[str, object]:
@@ -35,9 +40,8 @@ def definition(job: Job) -> dict[str, object]:
         value = getattr(job, key)
         if value == default and key not in _ALWAYS:
             continue
-        if isinstance(value, Limits):
-            given = ((name, getattr(value, name)) for name in _LIMIT_FIELDS)
-            value = {name: amount for name, amount in given if amount is not None}
+        if key in PARTS:
+            value = {name: said for name, said in _part(job, key).items() if said is not None}
         values[key] = [*value] if key in _LISTS else value
     return values
 
@@ -46,12 +50,15 @@ def described(job: Job | None) -> dict[str, Any]:
     """The same for people and programs that look: every key is there, and what is absent is None."""
     if job is None:
         return dict.fromkeys(DEFAULTS)
-    limits = {name: getattr(job.limits, name) for name in _LIMIT_FIELDS}
     return (
         {key: getattr(job, key) for key in DEFAULTS}
         | {key: [*getattr(job, key)] for key in _LISTS}
-        | {"limits": limits}
+        | {key: _part(job, key) for key in PARTS}
     )
+
+
+def _part(job: Job, key: str) -> dict[str, Any]:
+    return {name: getattr(getattr(job, key), name) for name in _PART_FIELDS[key]}
 
 
 def from_definition(values: object) -> Job:
@@ -66,15 +73,18 @@ def from_definition(values: object) -> Job:
             raise _damaged(key)
         if key == "limits" and not all(type(amount) in {int, float} for amount in value.values()):
             raise _damaged(key)
+        if key == "clock_change" and not all(said in _WORDS.get(name, ()) for name, said in value.items()):
+            raise _damaged(key)
         given[key] = tuple(value) if key in _LISTS else value
     for key in _ALWAYS:
         if key not in given:
             raise _damaged(key)
-    if "limits" in given:
-        try:
-            given["limits"] = Limits(**given["limits"])
-        except TypeError:
-            raise _damaged("limits") from None
+    for key, kind in PARTS.items():
+        if key in given:
+            try:
+                given[key] = kind(**given[key])
+            except TypeError:
+                raise _damaged(key) from None
     return Job(**given)
 
 
@@ -90,7 +100,10 @@ def digest(job: Job) -> str:
 
 def cadence_digest(job: Job) -> str:
     """Sixteen hex digits of what decides when the job runs: planned slots become void only when this changes."""
-    return _digest([job.schedule, job.timezone, job.repeat, job.enabled])
+    decides: list[object] = [job.schedule, job.timezone, job.repeat, job.enabled]
+    if job.clock_change != ClockChange():  # of a job that says nothing about it, the digest is that of older versions
+        decides += [job.clock_change.gap, job.clock_change.repeat]
+    return _digest(decides)
 
 
 def _digest(value: object) -> str:

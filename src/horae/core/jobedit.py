@@ -5,7 +5,8 @@ apart, so it cannot be put together differently. (A YAML round trip was tried: r
 bracketed values that span lines and moves comments.) Each change is made on the text that the one before it left, and
 at the end the result is read again: if anything but the asked keys says something else now, the edit is refused.
 
-The same moves work on the top and on `limits`, in lines or in braces. The result is not yet a valid job: `read` it.
+The same moves work on the top and in a mapping such as `limits`, in lines or in braces. The result is not yet a valid
+job: `read` it.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from horae.core.fieldforms import LIMITS, ORDER, written
+from horae.core.fieldforms import ORDER, written
+from horae.core.fieldmaps import FIELD_MAPS, entries_of
 from horae.core.frontmatter import Node, fault, parse, plain_prompt, split
-from horae.core.model import Limits
 from horae.core.scalars import Written, quoted, render
 
 _BLOCK_HEAD = re.compile(r"[|>][^\s#]*([ \t]+#[^\r\n]*)?")
@@ -27,9 +28,9 @@ _DASH = re.compile(r"[ \t]*-[ \t]+")
 def edit(text: str, changes: Mapping[str, object], *, file: str = "the job file") -> str:
     """The file with keys set, or removed where the value is None; `prompt` is the body.
 
-    Values are those of a `Job` or texts as a person writes them. A mapping for `limits` changes those that it names; a
-    `Limits` stands for all of them. Raises Invalid when the file's front matter cannot be parsed, for a key that no job
-    file has, for a value that cannot be written, and when an edit cannot be made exactly.
+    Values are those of a `Job` or texts as a person writes them. A mapping changes the entries that it names; a part of a
+    `Job`, such as a `Limits`, stands for all of them. Raises Invalid when the file's front matter cannot be parsed, for a
+    key that no job file has, for a value that cannot be written, and when an edit cannot be made exactly.
     """
     strange = [key for key in changes if key not in ORDER and key != "prompt"]
     if strange:
@@ -39,10 +40,10 @@ def edit(text: str, changes: Mapping[str, object], *, file: str = "the job file"
     front = parts.front
     for key in sorted(changes.keys() - {"prompt"}, key=ORDER.index):
         value = changes[key]
-        if isinstance(value, Limits):
-            value = {limit: getattr(value, field) for limit, (field, _) in LIMITS.items()}
-        if key == "limits" and isinstance(value, Mapping):
-            front = _merge_limits(front, cast("Mapping[str, object]", value), newline, file)
+        if key in FIELD_MAPS and isinstance(value, FIELD_MAPS[key].part):
+            value = entries_of(key, value)
+        if key in FIELD_MAPS and isinstance(value, Mapping):
+            front = _merge(front, key, cast("Mapping[str, object]", value), newline, file)
         else:
             front = _change(front, (), key, None if value is None else written(key, value), newline, file)
     _verify(parts.front, front, changes, file)
@@ -57,23 +58,24 @@ def edit(text: str, changes: Mapping[str, object], *, file: str = "the job file"
     return result
 
 
-def _merge_limits(front: str, limits: Mapping[str, object], newline: str, file: str) -> str:
-    """Each limit on its own, so that the others keep their place; the last one takes the key `limits` with it."""
-    strange = [limit for limit in limits if limit not in LIMITS]
+def _merge(front: str, key: str, entries: Mapping[str, object], newline: str, file: str) -> str:
+    """Each entry on its own, so that the others keep their place; the last one that goes takes the key with it."""
+    known = list(FIELD_MAPS[key].entries)
+    strange = [entry for entry in entries if entry not in known]
     if strange:
-        key = f"limits.{strange[0]}"
-        raise fault(file, None, key, f"there is no key `{key}`", f"one of {', '.join(LIMITS)}")
-    for limit in sorted(limits, key=list(LIMITS).index):
-        given = written("limits", {limit: limits[limit]})
+        name = f"{key}.{strange[0]}"
+        raise fault(file, None, name, f"there is no key `{name}`", f"one of {', '.join(known)}")
+    for entry in sorted(entries, key=known.index):
+        given = written(key, {entry: entries[entry]})
         assert isinstance(given, dict)
-        old = parse(front, file).entries.get("limits")
+        old = parse(front, file).entries.get(key)
         if given and (old is None or old.kind != "map"):
-            front = _change(front, (), "limits", given, newline, file)
+            front = _change(front, (), key, given, newline, file)
         elif given:
-            front = _change(front, ("limits",), limit, given[limit], newline, file)
-        elif old is not None and limit in old.entries:
+            front = _change(front, (key,), entry, given[entry], newline, file)
+        elif old is not None and entry in old.entries:
             alone = len(old.entries) == 1
-            front = _change(front, () if alone else ("limits",), "limits" if alone else limit, None, newline, file)
+            front = _change(front, () if alone else (key,), key if alone else entry, None, newline, file)
     return front
 
 
@@ -86,7 +88,7 @@ def _change(front: str, path: Sequence[str], key: str, value: Written | None, ne
     if value is None:
         return front if old is None else _remove(front, within, old)
     if old is None:
-        return _add(front, within, key, value, list(LIMITS) if path else ORDER, newline)
+        return _add(front, within, key, value, list(FIELD_MAPS[path[0]].entries) if path else ORDER, newline)
     if _says(old, value):
         return front
     return _replace(front, old, value, within.flow, newline)

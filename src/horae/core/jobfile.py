@@ -51,7 +51,7 @@ def read(text: str, *, file: str, slug: str, default_timezone: str = "UTC", anch
     for key, node in entries.items():
         form = fieldforms.FORMS.get(key)
         if form is None:
-            raise fieldforms.unknown(file, node, key, ORDER)
+            raise fieldforms.unknown(file, node, key)
         values[key] = form(file, key, node)
     values.setdefault("id", "")
     values.setdefault("name", clean_name(slug)[: limits.NAME_CHARS_MAX] or slug_of(slug))

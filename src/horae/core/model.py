@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from horae.timing.clockchange import Gap, Repeat
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -20,6 +22,14 @@ class Limits:
     turns: int | None = None
     tokens: int | None = None
     usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClockChange:
+    """What becomes of wall times that the clock skips or shows twice. None means the default of the schedule."""
+
+    gap: Gap | None = None
+    repeat: Repeat | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +50,7 @@ class Job:
     model: str | None = None
     repeat: int | None = None
     limits: Limits = field(default_factory=Limits)
+    clock_change: ClockChange = field(default_factory=ClockChange)
     enabled: bool = True
     env: tuple[str, ...] = ()
     """Names of the gateway's environment variables that the run may see."""

@@ -12,9 +12,10 @@ from itertools import islice
 from sqlite3 import Connection, Row
 from typing import Any
 
+from horae.core.cadence import slots_of
 from horae.core.definition import cadence_digest, definition, digest
 from horae.core.identity import manual_key, provisional_id, slot_key
-from horae.core.instants import to_us
+from horae.core.instants import from_us, to_us
 from horae.core.model import Job
 from horae.errors import Refused
 from horae.store.journal import Journal
@@ -65,7 +66,8 @@ class Catalogue:
             self._journal.append("created", actor=actor, job_id=job.id, name=job.name, **self._reading(job, meaning))
             self.plan.replan(job, None)
             return "created"
-        amiss = self._mend(row) or (row["definition"], row["schedule"], row["timezone"]) != _stored(job)
+        stored = _stored(job)
+        amiss = self._mend(row) or {name: row[name] for name in stored} != stored
         same_cadence = row["cadence"] == cadence_digest(job)
         if (
             row["digest"] == digest(job)
@@ -114,8 +116,7 @@ class Catalogue:
         """How the schedule was understood: its meaning and its next three slots. Nobody should have to ask."""
         row = self.get(job.id)
         assert row is not None, "it has just been written"
-        slots = self.plan.slots(job.schedule, job.timezone, row["anchor_at"])
-        ahead = islice(slots.between(self.now, self.now + SHOWN_WITHIN), SHOWN)
+        ahead = islice(slots_of(row).between(self.now, self.now + SHOWN_WITHIN), SHOWN)
         shown = [local(to_us(slot), offset_s(slot, job.timezone)) for slot in ahead]
         return {"schedule": job.schedule, "meaning": meaning, "next": shown}
 
@@ -126,10 +127,8 @@ class Catalogue:
             "id": job.id,
             "slug": job.slug,
             "name": job.name,
-            "schedule": job.schedule,
-            "timezone": job.timezone,
+            **_stored(job),
             "meaning": meaning,
-            "definition": _stored(job)[0],
             "cadence": cadence,
             "digest": digest(job),
             "signature": signature,
@@ -228,8 +227,13 @@ class Catalogue:
         """Skip or move one slot that has not run, or (None) take that back. The caller checked that it is a slot."""
         row = self._one("SELECT * FROM job WHERE id = ?", job_id)
         assert row is not None, "the caller found the job"
+        old = self._one("SELECT * FROM occurrence WHERE key = ?", slot_key(job_id, slot))
+        if old is None and (kind is None or not slots_of(row).contains(slot)):
+            old = self._followed(job_id, slot_key(job_id, slot))  # zone data changed since: the slot is another
+            slot = slot if old is None else from_us(old["slot_at"])
+            if old is None and kind is None:
+                raise Refused(f"{slot.isoformat()} is not planned any more", "look at `horae next` for what is")
         key, at = slot_key(job_id, slot), to_us(slot)
-        old = self._one("SELECT * FROM occurrence WHERE key = ?", key)
         if old is not None and old["state"] != "planned":
             how = old["outcome"] or "being run now"
             raise Refused(
@@ -244,7 +248,7 @@ class Catalogue:
         if old is None:
             self.plan.plan_row(row, slot)
         self._db.execute(
-            "UPDATE occurrence SET exception = ?, due_at = ? WHERE key = ? AND state = 'planned'",
+            "UPDATE occurrence SET exception = ?, due_at = ?, reason = NULL WHERE key = ? AND state = 'planned'",
             (kind, to_us(due) if due else at, key),
         )
         if kind is not None and row["cursor_at"] == at:
@@ -256,6 +260,21 @@ class Catalogue:
         moved = {"to": local(to_us(due), offset_s(due, row["timezone"]))} if due else {}
         return self._journal.append(what, actor=actor, job_id=job_id, key=key, undo=undo, **moved)
 
+    def _followed(self, job_id: str, key: str) -> dict[str, Any] | None:
+        """The row to which a slot went, with what was decided about it, when zone data changed."""
+        seq, row = 0, None
+        while row is None:
+            found = self._db.execute(
+                "SELECT seq, key FROM journal WHERE job_id = ? AND seq > ? AND what = 'zone_data'"
+                " AND json_extract(detail, '$.was_key') = ? ORDER BY seq LIMIT 1",
+                (job_id, seq, key),
+            ).fetchone()
+            if found is None:
+                return None
+            seq, key = found
+            row = self._one("SELECT * FROM occurrence WHERE key = ?", key)
+        return row
+
     def _one(self, sql: str, *args: object) -> dict[str, Any] | None:
         cursor = self._db.cursor()
         cursor.row_factory = Row
@@ -263,9 +282,15 @@ class Catalogue:
         return None if row is None else dict(row)
 
 
-def _stored(job: Job) -> tuple[str, str, str]:
+def _stored(job: Job) -> dict[str, str | None]:
     """What of a definition the engine reads again."""
-    return json.dumps(definition(job), ensure_ascii=False, sort_keys=True), job.schedule, job.timezone
+    return {
+        "definition": json.dumps(definition(job), ensure_ascii=False, sort_keys=True),
+        "schedule": job.schedule,
+        "timezone": job.timezone,
+        "clock_gap": job.clock_change.gap,
+        "clock_repeat": job.clock_change.repeat,
+    }
 
 
 def _readable(instant: int | None) -> bool:

@@ -20,6 +20,7 @@ from sqlite3 import Connection, Row
 from typing import NamedTuple
 
 from horae.core.admission import MISSED, Admission, Candidate, admit
+from horae.core.cadence import slots_of
 from horae.core.catchup import Backlog, backlog
 from horae.core.definition import from_definition
 from horae.core.identity import run_id as id_of_run
@@ -33,8 +34,10 @@ from horae.store.rows import maybe
 from horae.timing.zones import offset_s
 
 ROWS = """
-SELECT o.key, o.job_id, o.trigger, o.slot_at, o.due_at, o.offset_s, o.exception, o.attempts, o.missed, o.run_id, o.input,
-       j.schedule, j.timezone, j.anchor_at, j.cursor_at, j.problem, j.paused_at, j.paused_by, j.paused_reason, j.enabled,
+SELECT o.key, o.job_id, o.trigger, o.slot_at, o.due_at, o.offset_s, o.exception, o.reason, o.attempts, o.missed,
+       o.run_id, o.input,
+       j.schedule, j.timezone, j.anchor_at, j.clock_gap, j.clock_repeat, j.cursor_at,
+       j.problem, j.paused_at, j.paused_by, j.paused_reason, j.enabled,
        j.removed_at, j.definition, j.repeat_max, j.counted,
        (SELECT c.trigger FROM occurrence c WHERE c.job_id = o.job_id AND c.state = 'claimed' LIMIT 1) AS live,
        EXISTS (SELECT 1 FROM occurrence a WHERE a.job_id = o.job_id AND a.slot_at > o.slot_at AND a.run_id IS NULL) AS ahead
@@ -174,7 +177,7 @@ class Claiming:
                 row["cursor_at"]
             )  # raises for one that cannot be: a job whose cursor is nowhere would never plan again
             return Ahead(row, Backlog(slot, ()), in_order=False)
-        slots = self._jobs.plan.slots(row["schedule"], row["timezone"], row["anchor_at"])
+        slots = slots_of(row)
         following = slots.next_after(slot)
         if following is None or following > self.now:
             return Ahead(row, Backlog(slot, ()), following)
@@ -290,5 +293,6 @@ def _candidate(row: Row, live_trigger: str | None) -> Candidate:
         problem=json.loads(row["problem"])["message"] if row["problem"] else None,
         paused=paused_words(row["paused_at"], row["paused_by"], row["paused_reason"], row["enabled"]),
         live=live_trigger,
+        closed=row["reason"],
         spent=row["counted"] if row["repeat_max"] is not None and row["counted"] >= row["repeat_max"] else None,
     )

@@ -13,10 +13,10 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from sqlite3 import Connection, Row
 from typing import Any
 
+from horae.core.cadence import slots_of
 from horae.core.catchup import backlog
 from horae.core.identity import slot_key
 from horae.core.instants import from_us, to_us
@@ -25,18 +25,10 @@ from horae.errors import Problem
 from horae.limits import ONE_SHOT_GRACE_S
 from horae.store.journal import Journal
 from horae.timing.recurrence import RecurrenceSet
-from horae.timing.schedule import parse_schedule
 from horae.timing.zones import offset_s
 
 # What reading a damaged row may raise: no JSON, JSON of another kind, an instant that no datetime holds, a bad schedule
 DAMAGE = (Problem, ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError)
-SLOTS_CACHED = 4096  # parsed schedules kept, some kilobytes each: 100,000 jobs must not fill the memory
-
-
-@lru_cache(maxsize=SLOTS_CACHED)
-def parsed(schedule: str, timezone: str, anchor_us: int) -> RecurrenceSet:
-    """The recurrence set of a schedule that was valid when it was stored."""
-    return parse_schedule(schedule, timezone, anchor=from_us(anchor_us)).set
 
 
 def paused_words(paused_at: int | None, by: str | None, reason: str | None, enabled: int) -> str | None:
@@ -56,10 +48,6 @@ class Plan:
         self._us = to_us(now)
         self._journal = journal
 
-    def slots(self, schedule: str, timezone: str, anchor_us: int) -> RecurrenceSet:
-        """The parsed schedule."""
-        return parsed(schedule, timezone, anchor_us)
-
     def plan_next(self, job_id: str, *, after: datetime) -> None:
         """Put the first free slot after `after` into a row, or note why there is none."""
         row = self._one("SELECT * FROM job WHERE id = ?", job_id)
@@ -69,7 +57,7 @@ class Plan:
             self._db.execute("UPDATE job SET cursor_at = NULL WHERE id = ?", (job_id,))
             return
         try:
-            slots = self.slots(row["schedule"], row["timezone"], row["anchor_at"])
+            slots = slots_of(row)
             slot = slots.next_after(after)
             while slot is not None and self._has_row(job_id, slot):
                 slot = slots.next_after(slot)
@@ -139,9 +127,9 @@ class Plan:
 
     def replan(self, job: Job, old: dict[str, Any] | None) -> None:
         """After a change of cadence: drop the old plan, made for the row `old`, and make the new one."""
-        row = self._one("SELECT anchor_at FROM job WHERE id = ?", job.id)
+        row = self._one("SELECT * FROM job WHERE id = ?", job.id)
         assert row is not None, "it has just been written"
-        slots = self.slots(job.schedule, job.timezone, row["anchor_at"])
+        slots = slots_of(row)
         if old is not None:
             self.drop(old, "the schedule was changed", keep=slots)
         grace = timedelta(seconds=ONE_SHOT_GRACE_S if slots.dates else 0)
@@ -195,8 +183,7 @@ class Plan:
                 (row["id"], slot_at),
             )
             with suppress(*DAMAGE):  # of a schedule that nobody can read only the row itself is known
-                slots = self.slots(row["schedule"], row["timezone"], row["anchor_at"])
-                passed = backlog(slots, from_us(slot_at), self.now, {from_us(at) for (at,) in spoken})
+                passed = backlog(slots_of(row), from_us(slot_at), self.now, {from_us(at) for (at,) in spoken})
                 to, count = to_us(passed.latest), 1 + passed.count
         self._db.execute(
             "UPDATE occurrence SET state = 'settled', outcome = ?, reason = ?, settled_at = ?, span_to = ?,"

@@ -326,6 +326,11 @@ class Reader:
         """What waits for a person (see `attention.py`)."""
         return waiting(self._db, limit)
 
+    def zone_data(self) -> str | None:
+        """The version of the zone data that planned the slots; None when that was never looked at."""
+        row = self._db.execute("SELECT version FROM zone_data").fetchone()
+        return None if row is None else str(row["version"])
+
     def signatures(self) -> dict[str, str]:
         """slug → signature of the file as it was last read."""
         return dict(self._db.execute("SELECT slug, signature FROM job WHERE removed_at IS NULL").fetchall())

@@ -23,13 +23,14 @@ from horae.store.journal import Entry, Journal
 from horae.store.ledger import Ledger
 from horae.store.migrate import migrate, refuse_newer
 from horae.store.outbox import Outbox
+from horae.store.zonedata import ZoneData
 
 T = TypeVar("T")
 BUSY_S = 10.0
 
 
 class SqliteTx:
-    """One open transaction: the four groups of verbs over one connection and one `now`."""
+    """One open transaction: the groups of verbs over one connection and one `now`."""
 
     def __init__(self, db: sqlite3.Connection, now: datetime) -> None:
         self.now = now
@@ -37,6 +38,7 @@ class SqliteTx:
         self.jobs = Catalogue(db, now, self.journal)
         self.outbox = Outbox(db, now, self.journal)
         self.runs = Ledger(db, now, self.journal, self.jobs)
+        self.zones = ZoneData(db, now, self.journal, self.jobs.plan)
 
 
 class SqliteStore:

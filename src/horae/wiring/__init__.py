@@ -67,12 +67,14 @@ class House:
         return found
 
     def freshen(self) -> None:
-        """Without a gateway, take in changed job files first. With one, it has done that already."""
+        """Without a gateway, take in changed job files and zone data first. With one, it has done that already."""
         current = self._current()
         if current is None:
             load("app.reload", "reload")(self.home)
         else:
             current.close()
+        if self.holder is None:
+            load("app.zonedata", "follow_zone_data")(self.home)
 
     def _current(self) -> Reader | None:
         """A reader, if what the store knows is what the files say (or a gateway sees to that)."""

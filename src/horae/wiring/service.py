@@ -1,7 +1,8 @@
 """The gateway as a process: lock, store, writer, engine, socket, folder watch, signals, log; in that order, and back.
 
 Every part is entered as a context, so that whatever fails on the way leaves nothing behind. Job files are taken in
-before the first claim: what was edited while nobody looked must not fire by its old schedule.
+and zone data that changed is followed before the first claim: what was edited while nobody looked must not fire by its
+old schedule, nor by a law that holds no more.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 from horae import __version__, config
 from horae.app.reload import Report, reload
 from horae.app.verbs import VERBS
+from horae.app.zonedata import Change, follow_zone_data
 from horae.clock import SystemClock
 from horae.control.place import HomeLock
 from horae.control.server import serving
@@ -83,6 +85,7 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         stack.callback(watch.close)
         report = await asyncio.to_thread(reload, whole, None, partial(_progress, echo))
         _tell(report)
+        _tell_zone_data(await asyncio.to_thread(follow_zone_data, whole))
         verbs = _verbs(whole, gateway, runner, since, trouble)
         await stack.enter_async_context(serving(home, verbs))
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # HUP: its terminal was closed
@@ -179,6 +182,11 @@ def _progress(echo: Callable[[str], None], done: int, total: int) -> None:
 def _tell(report: Report) -> None:
     if report.held:
         log.warning("! %d job files vanished at once; their jobs are held until a person decides", len(report.held))
+
+
+def _tell_zone_data(change: Change | None) -> None:
+    if change is not None and change.was is not None:
+        log.info("· zone data %s → %s: %d jobs have slots at other instants now", change.was, change.now, change.jobs)
 
 
 def _troubled(trouble: list[Problem], problem: Problem | None) -> None:

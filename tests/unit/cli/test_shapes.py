@@ -85,10 +85,10 @@ def test_add_and_edit(home: TestHome) -> None:
     edited = well_formed(home.json("edit", "kept", "--schedule", "every monday and thursday at 18:30"))
     has(edited, "job", "meaning", "slots", "warnings")
     assert edited["job"]["id"] == answer["job"]["id"]
-    assert edited["meaning"] == "at 18:30 on Monday and Thursday"
+    assert edited["meaning"] == "at 18:30 on Mondays and Thursdays"
     assert len(edited["slots"]) == 3
     said = home.horae("edit", "kept", "--timezone", "America/New_York").out
-    assert "at 18:30 on Monday and Thursday (America/New_York)" in said
+    assert "at 18:30 on Mondays and Thursdays (America/New_York)" in said
     assert len(re.findall(r"T18:30:00-0[45]:00", said)) == 3
     assert re.search(r"undo: horae undo \d+", said)
 

@@ -11,8 +11,9 @@ import pytest
 
 from horae import limits
 from horae.core import jobfile
+from horae.core.definition import described
 from horae.core.fieldforms import ORDER
-from horae.core.model import Job, Limits
+from horae.core.model import ClockChange, Job, Limits
 from horae.errors import Invalid
 
 WHOLE = """\
@@ -125,6 +126,10 @@ def test_a_name_from_a_strange_file_name_is_cleaned() -> None:
         ("repeat: Forever", "repeat", None),
         ("env: [HOME, API_KEY]", "env", ("HOME", "API_KEY")),
         ("script: sub/x y.py", "script", "sub/x y.py"),
+        ("clock_change: {gap: skip, repeat: both}", "clock_change", ClockChange("skip", "both")),
+        ("clock_change: {gap: After}", "clock_change", ClockChange("after")),
+        ("clock_change:\n  repeat: last", "clock_change", ClockChange(repeat="last")),
+        ("clock_change: {}", "clock_change", ClockChange()),
         ("limits: {}", "limits", Limits()),
         ("limits: {output: 256k}", "limits", Limits(output_bytes=256 * 1024)),
         ("limits: {output: 1 MiB}", "limits", Limits(output_bytes=1024 * 1024)),
@@ -250,6 +255,17 @@ REFUSALS = [
     (file("repeat: twice"), 2, "repeat", "it says twice", None),
     (file("repeat: " + "9" * 5000), 2, "repeat", "a whole number", None),
     (file("repeat: ٣"), 2, "repeat", "a whole number", None),
+    (file("repeat: both"), 2, "repeat", "it says both", "write clock_change: {repeat: both}"),
+    (file("gap: skip"), 2, "gap", "no key `gap`", "Write clock_change: {gap: skip}"),
+    (file("gap: [skip]"), 2, "gap", "no key `gap`", "Write clock_change: {gap: skip, repeat: both}"),
+    (file("wall: 20m"), 2, "wall", "no key `wall`", "Write limits: {wall: 20m}"),
+    (file("clock_change: skip"), 2, "clock_change", "must be a mapping", "clock_change: {gap: skip, repeat: both}"),
+    (file("clock_change: {gap: later}"), 2, "clock_change.gap", "must be shift, after or skip; it says later", None),
+    (file("clock_change: {repeat: 3}"), 2, "clock_change.repeat", "must be first, both or last; it says 3", None),
+    (file("clock_change: {gap: }"), 2, "clock_change.gap", "has no value", None),
+    (file("clock_change: {gap: [skip]}"), 2, "clock_change.gap", "not a list", None),
+    (file("clock_change: {gaps: skip}"), 2, "clock_change.gaps", "no key `clock_change.gaps`", "Did you mean `gap`?"),
+    (file("clock_change: {wall: 5m}"), 2, "clock_change.wall", "no key `clock_change.wall`", "gap, repeat"),
     (file("limits: 20m"), 2, "limits", "must be a mapping", "{wall: 20m"),
     (file("limits: [wall]"), 2, "limits", "must be a mapping", None),
     (file("limits: {turns: 0}"), 2, "limits.turns", "from 1 on", None),
@@ -399,6 +415,8 @@ def test_compose_is_short_and_reads_back() -> None:
         ({"enabled": False}, "enabled: false"),
         ({"repeat": 3}, "repeat: 3"),
         ({"command": ("sh", "-c", "a, b\n"), "script": None}, 'command: [sh, "-c", "a, b\\n"]'),
+        ({"clock_change": ClockChange(repeat="both")}, "clock_change: {repeat: both}"),
+        ({"clock_change": ClockChange("skip", "last")}, "clock_change: {gap: skip, repeat: last}"),
         ({"limits": Limits(usd=1e-05)}, "limits: {usd: 0.00001}"),
         ({"limits": Limits(tokens=1500, output_bytes=1000)}, "limits: {output: 1000, tokens: 1500}"),
         ({"limits": Limits(wall_s=5400, idle_s=7200, script_s=61)}, "limits: {wall: 90m, idle: 2h, script: 61s}"),
@@ -458,6 +476,11 @@ def test_the_definition_leaves_out_defaults() -> None:
         ({"limits": {"usd": "much"}}, "limits"),
         ({"limits": {"usd": [1]}}, "limits"),
         ({"limits": {"turns": True}}, "limits"),
+        ({"clock_change": {"later": "skip"}}, "clock_change"),
+        ({"clock_change": {"gap": "later"}}, "clock_change"),
+        ({"clock_change": {"gap": "both"}}, "clock_change"),
+        ({"clock_change": {"gap": ["skip"]}}, "clock_change"),
+        ({"clock_change": "skip"}, "clock_change"),
     ],
 )
 def test_a_damaged_definition_is_refused(change: dict[str, object], key: str) -> None:
@@ -482,13 +505,22 @@ def test_digests_are_pinned() -> None:
     assert jobfile.cadence_digest(TIDES) == "6771c07908f81af8"
 
 
-def test_the_cadence_is_schedule_zone_repeat_and_enabled() -> None:
+def test_the_cadence_is_schedule_zone_clock_changes_repeat_and_enabled() -> None:
     same = read(WHOLE.replace("name: Harbour", "name: Port").replace("20m", "30m").replace("Report", "Tell"))
     assert jobfile.cadence_digest(same) == jobfile.cadence_digest(TIDES)
     assert jobfile.digest(same) != jobfile.digest(TIDES)
-    for line in ("repeat: 3", "enabled: false"):
-        other = read(WHOLE.replace("skills:", f"{line}\nskills:"))
-        assert jobfile.cadence_digest(other) != jobfile.cadence_digest(TIDES)
+    digests = {jobfile.cadence_digest(TIDES)}
+    for line in ("repeat: 3", "enabled: false", "clock_change: {gap: skip}", "clock_change: {repeat: both}"):
+        digests.add(jobfile.cadence_digest(read(WHOLE.replace("skills:", f"{line}\nskills:"))))
+    assert len(digests) == 5
+    assert jobfile.cadence_digest(read(WHOLE.replace("skills:", "clock_change: {}\nskills:"))) in digests
+
+
+def test_the_definition_holds_what_was_said_of_clock_changes_and_no_more() -> None:
+    job = read(file("clock_change: {gap: skip}"))
+    assert jobfile.definition(job)["clock_change"] == {"gap": "skip"}
+    assert described(job)["clock_change"] == {"gap": "skip", "repeat": None}
+    assert described(TIDES)["clock_change"] == {"gap": None, "repeat": None}
 
 
 # --- slugs

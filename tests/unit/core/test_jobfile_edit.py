@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from horae.core import frontmatter, jobfile
-from horae.core.model import Limits
+from horae.core.model import ClockChange, Limits
 from horae.errors import Invalid
 
 COMMENTED = """\
@@ -93,6 +93,10 @@ CHANGES = [
     ("limits", {"usd": 1.25, "turns": 3, "idle": None}),
     ("limits", {"wall": None, "usd": None, "idle": None}),
     ("limits", Limits(tokens=5000)),
+    ("clock_change", {"gap": "skip"}),
+    ("clock_change", {"gap": None, "repeat": "both"}),
+    ("clock_change", ClockChange("after")),
+    ("clock_change", None),
     *((key, None) for key in ("id", "name", "schedule", "skills", "deliver", "limits", "model", "enabled")),
 ]
 
@@ -164,6 +168,8 @@ def changed_lines(text: str, changes: dict[str, object]) -> list[str]:
         ({"limits": {"tokens": 200_000}}, ["         idle: 5m, tokens: 200k,"]),
         ({"limits": {"usd": "2"}}, ["         usd: 2 }   # cheap"]),
         ({"enabled": False}, ["enabled: false"]),
+        ({"clock_change": {"gap": "skip", "repeat": "both"}}, ["clock_change: {gap: skip, repeat: both}"]),
+        ({"clock_change": ClockChange()}, []),
     ],
 )
 def test_how_it_looks(changes: dict[str, object], lines: list[str]) -> None:
@@ -209,6 +215,24 @@ def test_places_in_a_file_of_lines(changes: dict[str, object], expected: str) ->
 )
 def test_places_in_braces(changes: dict[str, object], expected: str) -> None:
     assert expected in jobfile.edit(BRACES, changes)
+
+
+CLOCKED = (
+    "---\nclock_change:   # at night\n  # in spring\n  gap: skip   # never mind\n\n  repeat: both\nname: x\n---\nx"
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"gap": "after"}, CLOCKED.replace("gap: skip", "gap: after")),
+        ({"repeat": None}, CLOCKED.replace("  repeat: both\n", "")),
+        ({"gap": "skip"}, CLOCKED),
+        ({"gap": None, "repeat": None}, "---\nname: x\n---\nx"),
+    ],
+)
+def test_one_entry_of_a_mapping_changes_and_the_others_keep_their_place(changes: object, expected: str) -> None:
+    assert jobfile.edit(CLOCKED, {"clock_change": changes}) == expected
 
 
 def test_empty_values_are_filled() -> None:
@@ -265,6 +289,9 @@ def test_several_changes_at_once() -> None:
         (COMMENTED, {"name": object()}, "name", "cannot be written"),
         (COMMENTED, {"limits": {"wall": 0.5}}, "limits.wall", "whole"),
         (COMMENTED, {"limits": 5}, "limits", "mapping"),
+        (COMMENTED, {"clock_change": "skip"}, "clock_change", "mapping"),
+        (COMMENTED, {"clock_change": {"wall": "5m"}}, "clock_change.wall", "no key"),
+        (COMMENTED, {"clock_change": {"gap": 5}}, "clock_change.gap", "cannot be written"),
         (COMMENTED, {"skills": ["a", 1]}, "skills", "cannot be written"),
         (COMMENTED, {"prompt": 5}, "prompt", "text"),
         (COMMENTED, {"prompt": "x" * 300_000}, None, "larger than"),

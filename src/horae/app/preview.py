@@ -1,0 +1,178 @@
+"""`next`: the coming slots of one job, of a schedule that no job has, or of the whole home. Nothing here writes.
+
+The home is shown by the next slot of each active job: a job that runs every minute would hide all others. Where only
+planned rows are needed they are read by due instant, and a schedule is read only for the jobs that are shown; only a
+preview that begins at another time than now works out the slots of every job.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any, cast, get_args
+
+from horae.app.exceptions import moment
+from horae.app.jobs import find
+from horae.app.upcoming import (
+    DECIDED,
+    Preview,
+    clock_words,
+    left_out,
+    mark_together,
+    preview_of,
+    preview_of_job,
+    slot_json,
+)
+from horae.core.cadence import slots_of
+from horae.core.instants import from_us
+from horae.errors import Invalid, NotFound, Problem
+from horae.ports import Home, Reader, Record
+from horae.timing.clockchange import Gap, Repeat
+from horae.timing.notes import ClockNotes
+from horae.timing.schedule import parse_schedule
+from horae.timing.zones import version
+
+Json = dict[str, Any]
+SLOTS_MAX = 1000
+JOBS_MAX = 1000  # whose schedules are worked out for one look at the whole home
+PAGE = 500
+PLANNED_MAX = 1000  # open slots that are looked at for skips and moves
+BESIDE = 50  # slots behind the last one shown that may be due at the same instant
+INCLUSIVE = timedelta(microseconds=1)  # --from names the first instant that counts
+YEAR_MAX = 9900  # a preview looks fifty years ahead, and the calendar ends with 9999
+DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+# What reading a damaged row may raise: a bad schedule, a zone of another type, an instant that no datetime holds
+DAMAGE = (Problem, ValueError, TypeError, KeyError, AttributeError, ArithmeticError)
+WORDS: dict[str, tuple[str, ...]] = {"gap": get_args(Gap), "repeat": get_args(Repeat)}
+
+
+def next_slots(
+    home: Home,
+    *,
+    job: str | None = None,
+    schedule: str | None = None,
+    timezone: str | None = None,
+    clock_change: dict[str, str] | None = None,
+    start: str | None = None,
+    count: int = 5,
+) -> Json:
+    """The shape of `next`. `clock_change` is `{"gap", "repeat"}`, for a schedule that is not saved."""
+    if not 1 <= count <= SLOTS_MAX:
+        raise Invalid(f"-n must be from 1 to {SLOTS_MAX}, not {count}")
+    now = home.clock.now()
+    if schedule is not None:
+        return _of_schedule(schedule, timezone or home.settings.timezone, clock_change or {}, start, now, count)
+    if clock_change:
+        raise Invalid("a clock change policy is for --schedule", "a job has its own: `horae edit JOB --clock-change …`")
+    if job is None:
+        return _of_home(home, now, None if start is None else beginning(start, home.settings.timezone, now), count)
+    row = find(home, job).row
+    after = now if start is None else beginning(start, row["timezone"], now) - INCLUSIVE
+    reader = home.read()
+    try:
+        shown = preview_of_job(row, reader.planned(row["id"], PLANNED_MAX), after, count, now=now)
+    finally:
+        reader.close()
+    return {
+        "job": {"id": row["id"], "slug": row["slug"], "name": row["name"], "state": row["state"]},
+        **_head(row["schedule"], row["meaning"], row["timezone"]),
+        "slots": shown.slots,
+        "notes": shown.notes,
+    }
+
+
+def _of_schedule(
+    schedule: str, zone: str, clock_change: dict[str, str], start: str | None, now: datetime, count: int
+) -> Json:
+    begin = now if start is None else beginning(start, zone, now)
+    gap, repeat = policy(clock_change)
+    parsed = parse_schedule(schedule, zone, anchor=begin, gap=gap, repeat=repeat)
+    after = begin if start is None or parsed.kind == "interval" else begin - INCLUSIVE
+    shown = preview_of(parsed.set, zone, after, count)
+    head = _head(parsed.text, parsed.meaning, zone)
+    return {**head, "slots": shown.slots, "notes": shown.notes, "warnings": list(parsed.warnings)}
+
+
+def _head(schedule: str | None, meaning: str | None, zone: str | None) -> Json:
+    return {"schedule": schedule, "meaning": meaning, "timezone": zone, "tzdata": version()}
+
+
+def policy(said: dict[str, str]) -> tuple[Gap | None, Repeat | None]:
+    """What is to become of wall times that the clock skips or shows twice; None is the schedule's default."""
+    for key, word in said.items():
+        known = WORDS.get(key)
+        if known is None:
+            says = f"a clock change policy has no {key!r}"
+            raise Invalid(says, "for example gap=skip,repeat=both", field="clock_change", value=key)
+        if word not in known:
+            says = f"{key} must be {', '.join(known[:-1])} or {known[-1]}, not {word!r}"
+            raise Invalid(says, "for example gap=skip,repeat=both", field=f"clock_change.{key}", value=word)
+    return cast("Gap | None", said.get("gap")), cast("Repeat | None", said.get("repeat"))
+
+
+def beginning(text: str, zone: str, now: datetime) -> datetime:
+    """The instant at which a preview is to begin; a day alone means its midnight."""
+    after = moment(f"{text.strip()}T00:00" if DAY.fullmatch(text.strip()) else text, zone, now)
+    if after.year > YEAR_MAX:
+        raise Invalid(f"--from {text!r} is too far ahead", f"the last year is {YEAR_MAX}")
+    return after
+
+
+def live_rows(reader: Reader, states: Iterable[str], limit: int = JOBS_MAX) -> Iterator[Record]:
+    """The rows of jobs in these states, by slug; at most so many."""
+    for state in states:
+        cursor: str | None = None
+        while limit > 0:
+            page = reader.list_jobs(all=False, state=state, limit=min(PAGE, limit), cursor=cursor)
+            limit -= len(page["jobs"])
+            for job in page["jobs"]:
+                with suppress(NotFound):  # removed since
+                    yield reader.find_job(job["id"])
+            cursor = page["cursor"]
+            if cursor is None:
+                break
+
+
+def _of_home(home: Home, now: datetime, begin: datetime | None, count: int) -> Json:
+    reader = home.read()
+    try:
+        after = now if begin is None else max(now, begin - INCLUSIVE)  # the home had no jobs before it had them
+        found = list(_planned(reader, now, count) if begin is None else _worked_out(reader, now, after))
+        known = 0 if begin is None else reader.counts().get("active", 0)
+    finally:
+        reader.close()
+    shown = sorted(found, key=lambda item: (item[0], item[1]["job"]))
+    mark_together([(due, slot["job"], slot) for due, slot, _ in shown])
+    cut = shown[:count]
+    notes = sorted((note for _, _, notes in cut for note in notes), key=lambda note: datetime.fromisoformat(note["at"]))
+    warnings = [f"{JOBS_MAX} of {known} jobs were looked at: name one to see it"] if known > JOBS_MAX else []
+    return {**_head(None, None, None), "slots": [slot for _, slot, _ in cut], "notes": notes, "warnings": warnings}
+
+
+def _planned(reader: Reader, now: datetime, count: int) -> Iterator[tuple[datetime, Json, list[Json]]]:
+    """(due, slot, notes) of the planned rows that come due first, and of some behind them that may be due with the last."""
+    for place, row in enumerate(reader.agenda(count + BESIDE)):
+        slot, due, zone = from_us(row["slot_at"]), from_us(row["due_at"]), row["timezone"]
+        job = {"job": row["slug"], "job_id": row["job_id"]}
+        words, notes = DECIDED.get(row["exception"]), list[Json]()
+        if row["trigger"] == "schedule" and place < count:
+            with suppress(*DAMAGE):  # what is stored of the job is damaged; its planned slot is shown all the same
+                slots = slots_of(reader.find_job(row["job_id"]))
+                clock = ClockNotes(slots)
+                words = words or clock_words(clock, slot, slots.zone, zone)
+                notes = [{**job, **note} for note in left_out(clock, now, slot, slots.zone, zone)]
+        yield due, {**job, **slot_json(slot, zone, row["key"], words, due)}, notes
+
+
+def _worked_out(reader: Reader, now: datetime, after: datetime) -> Iterator[tuple[datetime, Json, list[Json]]]:
+    """(due, slot, notes) of the first slot of each active job after an instant."""
+    for row in live_rows(reader, ("active",)):
+        job = {"job": row["slug"], "job_id": row["id"]}
+        shown = Preview([], [])
+        with suppress(*DAMAGE):  # one damaged record harms only itself
+            shown = preview_of_job(row, reader.planned(row["id"], PLANNED_MAX), after, 1, now=now)
+        for slot in shown.slots:
+            due = datetime.fromisoformat(slot["due"])
+            yield due, {**job, **slot}, [{**job, **note} for note in shown.notes]

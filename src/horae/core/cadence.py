@@ -1,0 +1,61 @@
+"""When a job runs: the set of its slots, made of its row in the same way wherever slots are looked at.
+
+Planning, claiming and previews must see the same slots, or a slot that is shown would not be run. What decides about
+them stands in the row: schedule, zone, anchor, and what its `clock_change` says.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any, Protocol
+
+from horae.core.instants import from_us
+from horae.core.model import ClockChange
+from horae.timing.clockchange import EPOCH, SECOND, Gap, Repeat, span_at
+from horae.timing.recurrence import RecurrenceSet
+from horae.timing.schedule import parse_schedule
+
+SLOTS_CACHED = 4096  # parsed schedules kept, some kilobytes each: 100,000 jobs must not fill the memory
+AHEAD = timedelta(days=2 * 366)  # a clock that will not change in two years is not known to change at all
+
+
+class Row(Protocol):
+    """A job's row: values by column name."""
+
+    def __getitem__(self, key: str, /) -> Any: ...
+
+
+def slots_of(row: Row) -> RecurrenceSet:
+    """The slots of a job. What was valid when it was stored may have been damaged since: then whatever reading raises."""
+    return parsed(row["schedule"], row["timezone"], row["anchor_at"], row["clock_gap"], row["clock_repeat"])
+
+
+@lru_cache(maxsize=SLOTS_CACHED)
+def parsed(schedule: str, timezone: str, anchor_us: int, gap: Gap | None, repeat: Repeat | None) -> RecurrenceSet:
+    """The same of its columns."""
+    return parse_schedule(schedule, timezone, anchor=from_us(anchor_us), gap=gap, repeat=repeat).set
+
+
+def without_effect(asked: ClockChange, slots: RecurrenceSet, now: datetime) -> str | None:
+    """The warning about a `clock_change` that can never matter, or None."""
+    if asked == ClockChange():
+        return None
+    if slots.grids and not slots.rules:
+        return "clock_change has no effect on an interval: it counts elapsed time"
+    if not slots.rules:
+        return "clock_change has no effect on single instants: they are what they are"
+    if not _changes(slots.zone, now):
+        return f"clock_change has no effect in {slots.zone}: no change of its clock is planned"
+    return None
+
+
+def _changes(zone: str, now: datetime) -> bool:
+    """Whether the zone's offset from UTC will change, as far as is known."""
+    at, end = (now - EPOCH) // SECOND, (now + AHEAD - EPOCH) // SECOND
+    while at < end:
+        span = span_at(zone, at)
+        if span.after != span.offset:
+            return True
+        at = span.end
+    return False
