@@ -20,6 +20,8 @@ PARTS = {
     "spawn": ("spawn.py", "1,000 programs at once, beside a bare spawn loop", 8, "--n 100 --rounds 1"),
     "claims": ("claims.py", "durable claims and whole no-op runs a second", 10, "--n 1000 --rounds 1"),
     "slots": ("slots.py", "the next slot of ordinary schedules", 3, "--rounds 1"),
+    "timing": ("timing.py", "reading a schedule and its next slot, beside other libraries", 15,
+               "--lines 100 --walked 5 --rounds 1"),
     "cli": ("cli.py", "commands beside bare Python", 5, "--rounds 3"),
     "rest": ("rest.py", "1,000 to 100,000 job files at rest", 45, "--n 200 --window 2 --rounds 2"),
     "kill": ("kill.py", "SIGKILL in a burst", 40, "--rounds 2"),

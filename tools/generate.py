@@ -24,6 +24,9 @@ from horae import errors
 from horae.cli import main as cli
 from horae.core import states
 
+# As a script it stands beside its modules, for the tests it is one of a package
+railroads = import_module("tools.railroads" if __package__ else "railroads")
+
 ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src" / "horae"
 TESTS = ROOT / "tests"
@@ -206,6 +209,26 @@ def promise_tests() -> str:
     return grid(["promise", "tests"], rows)
 
 
+# --- the grammar of phrases
+
+
+def phrases() -> str:
+    """Every rule of the grammar with its drawing, and what its tokens are."""
+    parts: list[str] = []
+    for rule in railroads.rules():
+        name = railroads.named(rule.name)
+        drawing = f"![{rule.name}](../images/phrases-{name}.svg)"
+        parts.append(f"### {rule.name}\n\n{drawing}\n\n```text\n{railroads.written(rule)}\n```\n")
+    rows = [[label, ", ".join(f"`{word}`" for word in words)] for label, words in railroads.leaves().items()]
+    return "\n".join([*parts, "### tokens\n", grid(["token", "for example"], rows)])
+
+
+def pictures() -> dict[Path, str]:
+    """Every drawing, as it should be."""
+    folder = ROOT / "docs" / "images"
+    return {folder / f"phrases-{railroads.named(rule.name)}.svg": railroads.picture(rule) for rule in railroads.rules()}
+
+
 # --- writing
 
 
@@ -234,6 +257,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "layout": layout,
     "layers": layers,
     "promises": promise_tests,
+    "phrases": phrases,
 }
 
 
@@ -250,9 +274,12 @@ def pages() -> dict[Path, str]:
 def main() -> int:
     """Write or compare. Returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 when a page is out of date")
+    parser.add_argument(
+        "--check", action="store_true", help="change nothing; exit 1 when a page or a picture is out of date"
+    )
     only_check = parser.parse_args().check
-    stale = [(path, text) for path, text in pages().items() if path.read_text(encoding="utf-8") != text]
+    wanted = pages() | pictures()
+    stale = [(path, text) for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text]
     for path, text in stale:
         print(f"{path.relative_to(ROOT)} {'is out of date: `make generate`' if only_check else 'was written'}")
         if not only_check:

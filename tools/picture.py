@@ -19,41 +19,69 @@ sys.path.insert(0, str(ROOT))
 
 from tests.docs.console import Session  # noqa: E402
 
-COLUMNS, ROWS = 118, 40
+COLUMNS, ROWS = 118, 60
 WIDTH, HEIGHT, MARGIN = 8.4, 19, 16
 FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 PLAIN = "#d6d9de"
 COLOURS = {
     "default": PLAIN, "red": "#f0716f", "green": "#7fc97a", "brown": "#e2b85c", "yellow": "#e2b85c", "blue": "#6cb2f0",
-    "brightblack": "#8b919c",
+    "magenta": "#cf8ee0", "cyan": "#5fc4cc", "brightblack": "#8b919c",
 }  # fmt: skip
+LINES = {"─": "lr", "│": "ud", "┬": "lrd", "┼": "lrud", "┴": "lru"}  # drawn, since text leaves gaps between rows
+LINE_COLOUR = "#4a505c"
+FEW_JOBS = (
+    "horae init --example",
+    "horae up &",
+    "echo 'echo \"3 new messages\"' > ~/.horae/scripts/mail.sh",
+    "echo 'exit 3' > ~/.horae/scripts/backup.sh",
+    "horae run heartbeat --wait",
+    "horae run watchdog --wait",
+    "horae add 'weekdays at 9am' --name 'Fetch mail' --script mail.sh",
+    "horae run fetch-mail --wait",
+    "horae skip fetch-mail",
+    "horae add 'every day at 23:30' --name 'Back up' --script backup.sh",
+    "horae run back-up --wait",
+    "horae add 'first of the month at 07:00' --name 'Report' --script mail.sh",
+    "horae pause report --reason 'on holiday'",
+)
+MANY_JOBS = (
+    "horae init",
+    "echo 'echo done' > ~/.horae/scripts/work.sh",
+    *(
+        f"horae add '{schedule}' --name '{name}' --script work.sh{more}"
+        for name, schedule, more in (
+            ("Tides", "every day at 06:30", ""),
+            ("Fetch mail", "weekdays at 9am", ""),
+            ("Back up", "every day at 02:30", ""),
+            ("Heartbeat", "*/15 * * * *", ""),
+            ("Prices", "*/20 8-18 * * 1-5", ""),
+            ("Report", "mondays at 09:00", ""),
+            ("Invoices", "first of the month at 07:00", ""),
+            ("Tidy up", "sundays at 22:00", ""),
+            ("Digest", "fridays at 17:00", " --timezone America/New_York"),
+            ("Probe", "sundays at 02:30", " --clock-change gap=skip"),
+            ("Water", "saturdays at 11:15", ""),
+            ("Budget", "tuesdays and thursdays at 14:00", " --paused"),
+        )
+    ),
+    "horae skip fetch-mail 2027-03-25T09:00",
+    "horae move report 2027-03-29T09:00 --to 2027-03-30T06:30",
+    "horae move invoices 2027-04-01T07:00 --to 2027-04-02T10:00",
+)
 PICTURES = {
-    "list": ("horae list", "horae why fetch-mail"),
+    "list": (FEW_JOBS, ("horae list", "horae why fetch-mail")),
+    "calendar": (MANY_JOBS, ("horae calendar --from 2027-03-22",)),
 }
 
 
-def shown(commands: tuple[str, ...]) -> pyte.Screen:
-    """The screen after some commands, each behind its prompt."""
+def shown(before: tuple[str, ...], commands: tuple[str, ...]) -> pyte.Screen:
+    """The screen after some commands, each behind its prompt; those before them are not seen."""
     screen = pyte.Screen(COLUMNS, ROWS)
     stream = pyte.Stream(screen)
     with tempfile.TemporaryDirectory() as folder:
         session = Session(Path(folder), columns=COLUMNS, colours=True)
         try:
-            for command in (
-                "horae init --example",
-                "horae up &",
-                "echo 'echo \"3 new messages\"' > ~/.horae/scripts/mail.sh",
-                "echo 'exit 3' > ~/.horae/scripts/backup.sh",
-                "horae run heartbeat --wait",
-                "horae run watchdog --wait",
-                "horae add 'weekdays at 9am' --name 'Fetch mail' --script mail.sh",
-                "horae run fetch-mail --wait",
-                "horae skip fetch-mail",
-                "horae add 'every day at 23:30' --name 'Back up' --script backup.sh",
-                "horae run back-up --wait",
-                "horae add 'first of the month at 07:00' --name 'Report' --script mail.sh",
-                "horae pause report --reason 'on holiday'",
-            ):
+            for command in before:
                 session.run(command)
             for command in commands:
                 text, _ = session.run(command)
@@ -75,25 +103,48 @@ def drawing(screen: pyte.Screen) -> str:
     ]
     for row in range(last + 1):
         cells = [(column, screen.buffer[row][column]) for column in range(COLUMNS)]
+        lines += ruled(row, [cell.data for _, cell in cells])
         for (colour, bold), group in groupby(cells, key=lambda cell: (cell[1].fg, cell[1].bold)):
             run = list(group)
-            text = "".join(cell.data for _, cell in run)
+            text = "".join(" " if cell.data in LINES else cell.data or "\0" for _, cell in run)  # \0: a wide one's rest
             for word in re.finditer(r"\S+(?: \S+)*", text):  # each where it stands: some readers collapse blanks
                 x, y = MARGIN + (run[0][0] + word.start()) * WIDTH, MARGIN + row * HEIGHT + 14
                 weight = ' font-weight="bold"' if bold else ""
                 lines.append(
                     f'<text x="{x:.1f}" y="{y}" textLength="{len(word[0]) * WIDTH:.1f}" lengthAdjust="spacing"'
-                    f' fill="{COLOURS.get(colour, PLAIN)}"{weight}>{escape(word[0])}</text>'
+                    f' fill="{COLOURS.get(colour, PLAIN)}"{weight}>{escape(word[0].replace(chr(0), ""))}</text>'
                 )
     return "\n".join([*lines, "</g>", "</svg>", ""])
 
 
+def ruled(row: int, chars: list[str]) -> list[str]:
+    """The lines of one row as rectangles: those across as one, those down cell by cell."""
+    top, found = MARGIN + row * HEIGHT, list[str]()
+    for across, group in groupby(range(len(chars)), key=lambda at: "l" in LINES.get(chars[at], "")):
+        run = list(group)
+        if across:
+            found.append(rectangle(MARGIN + run[0] * WIDTH, top + HEIGHT / 2, len(run) * WIDTH, 1))
+    for at, char in enumerate(chars):
+        ways = LINES.get(char, "")
+        if "u" in ways or "d" in ways:
+            begin, end = (0 if "u" in ways else HEIGHT / 2), (HEIGHT if "d" in ways else HEIGHT / 2)
+            found.append(rectangle(MARGIN + (at + 0.5) * WIDTH, top + begin, 1, end - begin))
+    return found
+
+
+def rectangle(x: float, y: float, width: float, height: float) -> str:
+    """A piece of a line."""
+    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{LINE_COLOUR}"/>'
+
+
 def main() -> None:
-    """Draw all of them."""
-    for name, commands in PICTURES.items():
+    """Draw all of them, or those that are named."""
+    for name, (before, commands) in PICTURES.items():
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
         path = ROOT / "docs" / "images" / f"{name}.svg"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(drawing(shown(commands)), encoding="utf-8")
+        path.write_text(drawing(shown(before, commands)), encoding="utf-8")
         print(path.relative_to(ROOT))
 
 

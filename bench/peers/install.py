@@ -15,7 +15,10 @@ from pathlib import Path
 
 PEERS = Path(os.environ.get("BENCH_PEERS", os.path.join(tempfile.gettempdir(), "horae-peers")))
 PACKAGES = {
-    "apscheduler": ["apscheduler==3.11.3", "sqlalchemy"],
+    "apscheduler": ["apscheduler==3.11.3", "sqlalchemy", "tzdata"],
+    "cronsim": ["cronsim==2.8", "tzdata"],
+    "croniter": ["croniter==7.0.0", "tzdata"],
+    "dateutil": ["python-dateutil==4.0.0", "tzdata"],
     "huey": ["huey==3.5.4"],
     "dbos": ["dbos==3.4.0"],
     "procrastinate": ["procrastinate==3.10.0", "psycopg[binary]"],
