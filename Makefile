@@ -61,7 +61,7 @@ bench: install ## measure, side by side with peers where they are installed
 	@$(PY) bench/run.py $(ARGS)
 
 generate: install ## write what is generated from the code: diagrams, reference pages
-	@$(PY) tools/generate.py $(ARGS)
+	@$(PY) -m tools.generate $(ARGS)
 
 format: install ## put the code into its one form
 	@$(BIN)/ruff check --fix-only --quiet .

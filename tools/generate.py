@@ -23,9 +23,9 @@ from pathlib import Path
 from horae import errors
 from horae.cli import main as cli
 from horae.core import states
+from tools import railroads
 
 # As a script it stands beside its modules, for the tests it is one of a package
-railroads = import_module("tools.railroads" if __package__ else "railroads")
 
 ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src" / "horae"

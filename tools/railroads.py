@@ -81,8 +81,9 @@ def picture(rule: grammar.Rule) -> str:
 def drawn(part: grammar.Part) -> railroad.DiagramItem:
     """One part in the shapes of the library."""
     match part:
-        case grammar.Word():
-            return railroad.Terminal(part.text)
+        case grammar.Words():
+            words = [railroad.Terminal(word) for word in part.words]
+            return words[0] if len(words) == 1 else railroad.Sequence(*words)
         case grammar.Name() if len(part.shown) <= WORDS_MAX:
             words = [railroad.Terminal(word) for word in part.shown]
             return words[0] if len(words) == 1 else railroad.Choice(0, *words)
@@ -140,8 +141,8 @@ def written(rule: grammar.Rule) -> str:
 def noted(part: grammar.Part) -> str:
     """One part as text."""
     match part:
-        case grammar.Word():
-            return f'"{part.text}"'
+        case grammar.Words():
+            return " ".join(f'"{word}"' for word in part.words)
         case grammar.Name() if len(part.shown) <= WORDS_MAX:
             words = " | ".join(f'"{word}"' for word in part.shown)
             return words if len(part.shown) == 1 else f"({words})"

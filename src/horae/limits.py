@@ -14,7 +14,9 @@ HORIZON_YEARS = (
     40  # a rule without a slot in so many years never fires (29 February on a given weekday: 28, or 40 over 2100)
 )
 RULE_INTERVAL_MAX = 1_000_000  # INTERVAL of an RRULE: two years of minutes; more is a mistake
-RULE_COUNT_MAX = 1_000_000  # COUNT of an RRULE
+RULE_COUNT_MAX = 1_000_000  # COUNT of an RRULE ...
+RULE_COUNT_YEARS = 200  # ... which must be used up within so many years: looking for its end costs a step a month
+RULES_MAX = 40  # RRULEs of one schedule: each is searched by itself
 RULE_PARTS_MAX = 2000  # values in all BY lists of a schedule, and single dates: the cost of reading grows with them
 MISSED_ROWS_MAX = 100  # more missed slots than this become one span row
 MISSED_COUNT_MAX = 1_000_000  # counting stops here and says so

@@ -10,11 +10,15 @@ import pytest
 
 from horae.core.text import one_line
 from horae.errors import Invalid
+from horae.timing import grammar
 from horae.timing.cron import WORDS
+from horae.timing.forms import SCHEDULE
 from horae.timing.phrases import FORMS
 from horae.timing.schedule import parse_schedule
+from tools import generate, railroads
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "guide" / "schedules.md").read_text(encoding="utf-8")
+GUIDE_FOLDER = Path(__file__).parents[2] / "docs" / "guide"
+GUIDE = (GUIDE_FOLDER / "schedules.md").read_text(encoding="utf-8")
 MONDAY = datetime(2026, 11, 30, 8, 30, tzinfo=UTC)  # 09:30 in Paris, as the guide says
 LATER = datetime(2027, 5, 17, 21, 5, tzinfo=UTC)  # what is written means the same for ever
 
@@ -66,3 +70,21 @@ def test_what_the_guide_says_to_write_instead_is_accepted() -> None:
         for text in re.findall(r"`([^`]+)`", why):
             if len(text.split()) > 1:
                 assert parse_schedule(text, "Europe/Paris", anchor=MONDAY)
+
+
+def test_the_drawings_of_the_grammar_are_fresh() -> None:
+    wanted = generate.pictures()
+    stale = [path.name for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text]
+    assert not stale, f"`make generate` writes {', '.join(stale)}"
+    assert set(wanted) == set(GUIDE_FOLDER.parent.joinpath("images").glob("phrases-*.svg")), "one is drawn no more"
+
+
+def test_every_name_in_the_grammar_is_one_rule() -> None:
+    found: dict[str, grammar.Rule] = {}
+    left: list[grammar.Part] = [SCHEDULE]
+    while left:
+        part = left.pop()
+        if isinstance(part, grammar.Rule) and part.name:
+            if found.setdefault(part.name, part) is not part:
+                pytest.fail(f"two rules are called {part.name!r}: the page would show one of them only")
+            left += [inner for inner in railroads.inside(part.part) if inner is not part]

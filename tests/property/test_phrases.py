@@ -20,6 +20,7 @@ from horae.timing.forms import NEAR, SCHEDULE
 from horae.timing.phrases import CHARS_MAX, Phrase, parse_phrase
 from horae.timing.phrasetext import Text
 from horae.timing.recurrence import Grid, RecurrenceSet, Rule, default_policy
+from horae.timing.rules import Freq
 from horae.timing.schedule import parse_schedule
 from horae.timing.walls import layer_of
 from horae.timing.words import describe
@@ -36,8 +37,8 @@ ZONES = st.sampled_from(["UTC", "Europe/Paris", "America/New_York", "Australia/L
 def sentences(part: grammar.Part) -> st.SearchStrategy[str]:
     """Texts that the part generates."""
     match part:
-        case grammar.Word():
-            return st.just(part.text)
+        case grammar.Words():
+            return st.just(joined(part.words))
         case grammar.Name():
             return st.sampled_from(sorted(part.values))
         case grammar.Leaf():
@@ -132,6 +133,8 @@ def test_hostile_text_takes_a_bounded_number_of_steps(opening: str, pieces: list
 # ---------------------------------------------------------------------------------------------------------------------
 # Sets
 
+SLOW: list[Freq] = ["DAILY", "WEEKLY", "MONTHLY", "YEARLY"]
+QUICK: list[Freq] = ["HOURLY", "MINUTELY"]
 MONTHDAYS = [*range(1, 32), -1, -2, -5]
 PLAIN = st.lists(st.integers(0, 6), min_size=1, max_size=5).map(lambda days: tuple((0, day) for day in set(days)))
 NUMBERED = st.lists(
@@ -159,7 +162,7 @@ WALLS = st.integers(-30, 60).map(lambda day: datetime(2026, 11, 30) + timedelta(
 @st.composite
 def rules(draw: st.DrawFn, *, wild: bool) -> Rule:
     """A rule with a slot; a wild one with whatever the grammar has no words for."""
-    freq = draw(st.sampled_from(["DAILY", "WEEKLY", "MONTHLY", "YEARLY", *(["HOURLY", "MINUTELY"] if wild else [])]))
+    freq = draw(st.sampled_from(QUICK + SLOW if wild else SLOW))
     hours, minutes = draw(TIMES)
     given: dict[str, Any] = {"byhour": hours, "byminute": minutes}
     if draw(st.integers(0, 3)) == 0:

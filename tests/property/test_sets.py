@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from horae.errors import Invalid
 from horae.timing.cron import parse_cron
-from horae.timing.recurrence import Grid, RecurrenceSet, SlotException
+from horae.timing.recurrence import Gap, Grid, RecurrenceSet, Repeat, SlotException
 from horae.timing.rfc5545 import read_rfc5545, write_rfc5545
 from horae.timing.rules import FREQUENCIES, Rule
 from horae.timing.tocron import to_cron
@@ -69,11 +69,12 @@ def sets(draw: st.DrawFn) -> RecurrenceSet:
     chosen = tuple(draw(st.lists(rules(), min_size=1, max_size=2)))
     instants = st.integers(-500_000, 500_000).map(lambda minutes: AFTER + timedelta(minutes=minutes))
     grids = draw(st.lists(st.builds(Grid, st.sampled_from([3600, 5400, 86400 * 3]), instants), max_size=1))
-    policy = draw(st.sampled_from(["shift", "after", "skip"])), draw(st.sampled_from(["first", "both", "last"]))
+    gap: Gap = draw(st.sampled_from(["shift", "after", "skip"]))
+    repeat: Repeat = draw(st.sampled_from(["first", "both", "last"]))
     try:
         made = RecurrenceSet(
             draw(st.sampled_from(ZONES)), chosen, tuple(grids), tuple(draw(st.lists(instants, max_size=2))),
-            gap=policy[0], repeat=policy[1],
+            gap=gap, repeat=repeat,
         )  # fmt: skip
         some = list(islice(made.between(AFTER, FAR), 9))
     except Invalid:  # a COUNT that leads too far

@@ -176,7 +176,7 @@ def do_show(args: Namespace, output: Output) -> int:
             ("id", job["id"]),
             ("file", answer["file"]),
             ("state", output.state(state["state"]) + (f" ({because})" if because else "")),
-            ("schedule", f"{job.get('schedule', '')}"),
+            ("schedule", job["schedule"]),
             ("meaning", f"{answer['meaning']} ({state['timezone']})" if answer["meaning"] else None),
             ("clock change", policy_words(resolved["clock_change"], job["clock_change"] or {})),
             ("starts", shlex.join(resolved["argv"])),

@@ -122,7 +122,8 @@ class Output:
         width = max((len(name) for name, value in rows if value not in (None, "")), default=0)
         for name, value in rows:
             if value not in (None, ""):
-                sys.stdout.write(f"{self.paint(pad(name, width), 'bold')}  {value}\n")
+                lines = str(value).replace("\n", f"\n{' ' * width}  ")
+                sys.stdout.write(f"{self.paint(pad(name, width), 'bold')}  {lines}\n")
 
     def change(self, answer: Any) -> None:
         """What a changing command did, how to take it back, and what to know about it."""

@@ -65,7 +65,8 @@ def _parse(text: str, fields: list[str]) -> Cron:
     if not firing:
         raise _never(text, day, month)
     warnings = minute.warnings + hour.warnings + day.warnings + month.warnings + weekday.warnings
-    return Cron(firing, warnings if day.full else warnings + _day_warnings(day, month, weekday))
+    plain = day.full or (weekday.full and day.numbers[:1] > (0,) and day.numbers[-1] <= 28)
+    return Cron(firing, warnings if plain else warnings + _day_warnings(day, month, weekday))
 
 
 def _word(text: str) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from horae.errors import Invalid
 
@@ -41,8 +42,7 @@ WEEKDAY = Field("day of week", 0, 7, ("sun", "mon", "tue", "wed", "thu", "fri", 
 FIELDS = (MINUTE, HOUR, DAY, MONTH, WEEKDAY)
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSet:
+class FieldSet(NamedTuple):
     """A parsed field. Weekdays count from Monday = 0 here; negative month days count from the end (-1 = the last)."""
 
     text: str
@@ -50,12 +50,12 @@ class FieldSet:
     numbers: tuple[int, ...]
     full: bool
     """Whether `numbers` holds every value."""
-    last_weekday: bool = False
-    nearest: tuple[int, ...] = ()
-    ordinals: tuple[tuple[int, int], ...] = ()
     listed: tuple[int, ...] = ()
     """`numbers`, or nothing when they restrict nothing."""
     warnings: tuple[str, ...] = ()
+    last_weekday: bool = False
+    nearest: tuple[int, ...] = ()
+    ordinals: tuple[tuple[int, int], ...] = ()
     weekdays: tuple[tuple[int, int], ...] = ()
     """In the day of week: every such day and the numbered ones as (ordinal, day); nothing when they restrict nothing."""
 
@@ -72,57 +72,55 @@ _NTH = re.compile(r"([0-9a-z]{1,4})#([0-9]{1,4})")
 _LAST = re.compile(r"([0-9a-z]{1,4})l")
 
 
-class _Collected:
-    """What the parts of one field add up to."""
+class _Extended:
+    """What the extended parts of a day field add to its numbers."""
 
-    def __init__(self) -> None:
-        self.numbers: set[int] = set()
+    def __init__(self, numbers: set[int]) -> None:
+        self.numbers = numbers
         self.nearest: set[int] = set()
         self.ordinals: set[tuple[int, int]] = set()
         self.last_weekday = False
+
+    def added(self, found: FieldSet) -> FieldSet:
+        """The field with them."""
+        ordinals = tuple(sorted(self.ordinals))
+        return found._replace(
+            last_weekday=self.last_weekday,
+            nearest=tuple(sorted(self.nearest)),
+            ordinals=ordinals,
+            weekdays=() if found.full else (*found.weekdays, *ordinals),
+        )
 
 
 @lru_cache(maxsize=4096)  # lines differ, their fields are the same few
 def parse_field(field: Field, text: str) -> FieldSet:
     """The values of `text` in this place. Raises `Invalid`."""
     lowered = text.lower()
-    found = _Collected()
+    numbers: set[int] = set()
+    extended: _Extended | None = None
     for part in lowered.split(","):
+        if part.isdecimal() and part.isascii() and len(part) <= 4 and field.low <= int(part) <= field.high:
+            numbers.add(int(part))  # nearly always
+            continue
         if not part:
             raise _bad(field, text, "has an empty entry", "write the values with single commas, such as 1,15")
-        if not _special(field, part, found):
-            found.numbers.update(_plain(field, part))
-    numbers = found.numbers
-    if field is WEEKDAY:
-        numbers = {_weekday(number) for number in numbers}
-    stepped = _STEPPED_STAR.fullmatch(lowered)
-    full = len({number for number in numbers if number >= 0}) == field.last_star - field.low + 1
-    listed = () if full else tuple(sorted(numbers))
-    ordinals = tuple(sorted(found.ordinals))
-    return FieldSet(
-        text=text,
-        star=lowered[0] in "*?",
-        numbers=tuple(sorted(numbers)),
-        full=full,
-        warnings=_step_warnings(field, text, int(stepped[1])) if stepped else (),
-        last_weekday=found.last_weekday,
-        nearest=tuple(sorted(found.nearest)),
-        ordinals=ordinals,
-        listed=listed,
-        weekdays=() if full else (*((0, number) for number in listed), *ordinals),
-    )
+        if field is DAY or field is WEEKDAY:
+            extended = extended or _Extended(numbers)
+            if _special_day(part, extended) if field is DAY else _special_weekday(part, extended):
+                continue
+        numbers.update(_plain(field, part))
+    ordered = tuple(sorted(numbers if field is not WEEKDAY else {_weekday(number) for number in numbers}))
+    size = field.last_star - field.low + 1
+    full = len(ordered) >= size and sum(number >= 0 for number in ordered) == size
+    listed = () if full else ordered
+    warnings = _step_warnings(field, text, lowered) if "/" in lowered else ()
+    found = FieldSet(text, lowered[0] in "*?", ordered, full, listed, warnings)
+    if field is WEEKDAY and not full:
+        found = found._replace(weekdays=tuple((0, number) for number in listed))
+    return found if extended is None else extended.added(found)
 
 
-def _special(field: Field, part: str, found: _Collected) -> bool:
-    """Take in an extended form of the two day fields; False if `part` is none."""
-    if field is DAY:
-        return _special_day(part, found)
-    if field is WEEKDAY:
-        return _special_weekday(part, found)
-    return False
-
-
-def _special_day(part: str, found: _Collected) -> bool:
+def _special_day(part: str, found: _Extended) -> bool:
     if part == "l":
         found.numbers.add(-1)
     elif part == "lw":
@@ -140,7 +138,7 @@ def _special_day(part: str, found: _Collected) -> bool:
     return True
 
 
-def _special_weekday(part: str, found: _Collected) -> bool:
+def _special_weekday(part: str, found: _Extended) -> bool:
     if part in ("l", "w", "lw"):
         raise _bad(
             WEEKDAY, part.upper(), "does not say which day", "write, for example, 5L or FRIL for the last Friday"
@@ -190,11 +188,12 @@ def _unwrapped(field: Field, start: int, end: int, step: int) -> str:
     return ",".join(map(str, values))
 
 
-def _step_warnings(kind: Field, text: str, step: int) -> tuple[str, ...]:
+def _step_warnings(kind: Field, text: str, lowered: str) -> tuple[str, ...]:
     """What `*/n` really does where n is not a divisor: cron counts anew in every hour, day, month or year."""
-    size = kind.last_star - kind.low + 1
-    if step == 1:
+    stepped = _STEPPED_STAR.fullmatch(lowered)
+    if stepped is None or int(stepped[1]) == 1:
         return ()
+    step, size = int(stepped[1]), kind.last_star - kind.low + 1
     whole, plural = _WHOLES[kind.name], _PLURALS[kind.name]
     if step >= size:
         meant = f"`every {step} {plural}`" if kind in (MINUTE, HOUR, DAY) else f"every {step} {plural}"

@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
 from horae.errors import Invalid
-from horae.timing.clockchange import instants_of
+from horae.timing.clockchange import SECOND, instants_of
 from horae.timing.zones import zone
 
 _ISO = re.compile(
@@ -62,8 +62,7 @@ def read_instant(text: str, timezone: str) -> Reading | None:
 
 def on_wall(wall: datetime, timezone: str) -> Reading:
     """The instant of a naive wall time in the zone."""
-    if not 2 <= wall.year <= 9997:
-        raise Invalid(f"the year {wall.year} is outside of the calendar", _HINT, value=wall.isoformat())
+    _inside(wall)
     (instant,) = instants_of(wall, timezone)
     shown = instant.astimezone(zone(timezone)).replace(tzinfo=None)
     if shown != wall:
@@ -75,33 +74,38 @@ def on_wall(wall: datetime, timezone: str) -> Reading:
 
 
 def instant_of(moment: Moment, timezone: str) -> Reading:
-    """The instant of a moment in the zone; without a time, where its day begins."""
+    """The instant of a moment in the zone; without a time, where its day begins. Raises `Invalid`."""
     if moment.time is None:
         return Reading(begin_of(moment.day, timezone))
     wall = wall_of(moment)
     if moment.offset is None:
         return on_wall(wall, timezone)
-    if not 2 <= wall.year <= 9997:
-        raise Invalid(f"the year {wall.year} is outside of the calendar", _HINT, value=wall.isoformat())
     return Reading(wall.replace(tzinfo=UTC) - timedelta(seconds=moment.offset))
 
 
 def wall_of(moment: Moment) -> datetime:
-    """What a clock on the wall shows then, naive."""
-    return datetime.combine(moment.day, time()) + timedelta(seconds=moment.time or 0)
+    """What a clock on the wall shows then, naive. Raises `Invalid`."""
+    wall = datetime.combine(moment.day, time()) + timedelta(seconds=moment.time or 0)
+    _inside(wall)
+    return wall
 
 
 def begin_of(day: date, timezone: str) -> datetime:
-    """The first instant of a day in the zone. Where its midnight is left out, the first instant after the gap."""
-    if not 2 <= day.year <= 9997:
-        raise Invalid(f"the year {day.year} is outside of the calendar", _HINT, value=day.isoformat())
-    (instant,) = instants_of(datetime.combine(day, time()), timezone, gap="after")
-    return instant
+    """The first instant of a day in the zone; where its midnight is left out, the end of the gap. Raises `Invalid`."""
+    midnight = datetime.combine(day, time())
+    _inside(midnight)
+    return instants_of(midnight, timezone, gap="after")[0]
 
 
 def end_of(day: date, timezone: str) -> datetime:
-    """The last second of a day in the zone."""
-    return begin_of(day + timedelta(days=1), timezone) - timedelta(seconds=1)
+    """The last second of a day in the zone. Raises `Invalid`."""
+    _inside(datetime.combine(day, time()))
+    return instants_of(datetime.combine(day, time()) + timedelta(days=1), timezone, gap="after")[0] - SECOND
+
+
+def _inside(wall: datetime) -> None:
+    if not 2 <= wall.year <= 9997:
+        raise Invalid(f"the year {wall.year} is outside of the calendar", _HINT, value=wall.isoformat())
 
 
 def _parsed(iso: str, text: str) -> datetime:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, datetime
-from functools import lru_cache
 from itertools import pairwise
 
 from horae.timing.rules import Day, Rule
@@ -21,6 +20,7 @@ _LENGTHS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _ALL = tuple((2 << length) - 2 for length in range(32))  # bits 1 to length
 _FIVE_WEEKS = sum(1 << 7 * week for week in range(5))
 _ALL_MONTHS = (2 << 12) - 2
+_BIT = (1).__lshift__
 
 Filter = Callable[[int, int, int, int], int]
 """(year, month, first, length) to the bits of days that it lets through."""
@@ -98,16 +98,20 @@ def plainly_fires(rule: Rule) -> bool:
     return all(ordinal in {0, 1, -1} for ordinal, _ in rule.byday)
 
 
-@lru_cache(maxsize=4096)
 def _masks(
     bymonth: tuple[int, ...], bymonthday: tuple[int, ...], byday: tuple[Day, ...]
 ) -> tuple[int, int, tuple[int, ...], int, tuple[Day, ...]]:
     """Months as bits, positive month days as bits, how far from the end, whole weekdays as bits, numbered weekdays."""
-    months = sum(1 << month for month in bymonth) if bymonth else _ALL_MONTHS
-    positive = sum(1 << day for day in bymonthday if day > 0)
-    negative = tuple(-day for day in bymonthday if day < 0)
-    weekdays = sum(1 << weekday for ordinal, weekday in byday if ordinal == 0)
-    return months, positive, negative, weekdays, tuple(pair for pair in byday if pair[0])
+    months = sum(map(_BIT, bymonth)) if bymonth else _ALL_MONTHS
+    positive, negative, weekdays = 0, (), 0
+    numbered: tuple[Day, ...] = ()
+    if bymonthday:
+        positive = sum(1 << day for day in bymonthday if day > 0)
+        negative = tuple(-day for day in bymonthday if day < 0)
+    if byday:
+        weekdays = sum(1 << weekday for ordinal, weekday in byday if ordinal == 0)
+        numbered = tuple(pair for pair in byday if pair[0])
+    return months, positive, negative, weekdays, numbered
 
 
 def _nth(ordinal: int, wanted: int, weekday: int, length: int) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from horae.errors import Invalid
 from horae.timing.cron import parse_cron
 from horae.timing.rules import Day, Freq, Rule, label, products
 
@@ -41,7 +42,10 @@ EVERY_DAY = Days()
 
 
 def rules_of(days: Days, times: tuple[int, ...], start: datetime | None = None) -> tuple[Rule, ...]:
-    """Rules for these days at these times, from the naive `start` on. Some may never fire (31 in February)."""
+    """Rules for these days at these times, from the naive `start` on. Some may never fire (31 in February).
+
+    Raises `Invalid` for the weekday nearest to a day that none of the months has.
+    """
     found: list[Rule] = []
     for second in sorted({time % 60 for time in times}):
         for hours, minutes in products(tuple(time // 60 for time in times if time % 60 == second)):
@@ -88,4 +92,7 @@ def _instances(positions: tuple[int, ...], each: int) -> tuple[int, ...]:
 def _nearest(days: Days, hours: tuple[int, ...], minutes: tuple[int, ...]) -> tuple[Rule, ...]:
     fields = (minutes, hours, days.months)
     minute, hour, months = (",".join(map(str, values)) or "*" for values in fields)
-    return parse_cron(f"{minute} {hour} {days.nearest}W {months} *").rules
+    try:
+        return parse_cron(f"{minute} {hour} {days.nearest}W {months} *").rules
+    except Invalid:
+        raise Invalid(f"these months have no day {days.nearest}", "name months that have it") from None

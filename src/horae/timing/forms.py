@@ -83,6 +83,7 @@ _RELATIVE = Rule(
     choice(
         reading(sequence("in", DURATION), lambda seconds: Once(delay=seconds)),
         reading(sequence(_AHEAD, _AT_TIMES), lambda ahead, times: Once(ahead=ahead, time=_only(times))),
+        reading(sequence(_AT_TIMES, _AHEAD), lambda times, ahead: Once(ahead=ahead, time=_only(times))),
     ),
 )
 _ABSOLUTE = Rule(
@@ -207,15 +208,14 @@ def _no_day_of_period(place: Place) -> NoReturn:
     raise Invalid(message, f"write, for example, {forms}", value=place.source)
 
 
+_NO_DAY = ("every week", "every month", "every year", "weekly", "monthly", "yearly")
 _PERIODS = ("week", "weeks", "month", "months", "year", "years")
 NEAR = choice(
     Refused("", Placed(choice(DURATION, Leaf("a number", r"[0-9]+(?:\.[0-9]+)?", ["30"]))), _twice_readable),
     Refused("", sequence("every", Leaf("a number", r"[0-9]+(?:\.[0-9]+)?", ["5"])), parse_duration),
     Refused("", Placed(_AT_TIMES), _no_day),
     Refused("", Placed(choice(_AHEAD, sequence(optional("on"), DATE), DAYS)), _raise_no_time),
-    Refused(
-        "", Placed(choice("every week", "every month", "every year", "weekly", "monthly", "yearly")), _no_day_no_time
-    ),
+    Refused("", Placed(choice(*_NO_DAY)), _no_day_no_time),
     Refused("", Placed(sequence("every", COUNT, choice(*_PERIODS), _ANY_TIMES)), _no_day_of_period),
 )
 """What a text that fits no form may fit instead; reading it raises `Invalid`."""

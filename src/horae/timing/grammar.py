@@ -57,22 +57,24 @@ class Part:
         raise NotImplementedError
 
 
-class Word(Part):
-    """A fixed word or sign."""
+class Words(Part):
+    """Fixed words or signs, one after the other."""
 
-    __slots__ = ("text",)
+    __slots__ = ("words",)
 
     def __init__(self, text: str) -> None:
-        super().__init__([text], silent=True)
-        self.text = text
+        self.words = tuple(text.split())
+        super().__init__(self.words[:1], silent=True)
 
     def ends(self, text: Text, at: int) -> Ends:
         text.steps += 1
-        if text.keys[at] == self.text:
-            return [(at + 1, None)]
-        if text.tracing:
-            text.missed(at, f"`{self.text}`")
-        return []
+        for word in self.words:
+            if text.keys[at] != word:
+                if text.tracing:
+                    text.missed(at, f"`{word}`")
+                return []
+            at += 1
+        return [(at, None)]
 
     def value(self, tree: Any, text: Text) -> Any:
         return None
@@ -126,18 +128,19 @@ class Leaf(Part):
 
 
 class Sequence(Part):
-    """One part after the other. Its value is that of the only part that has one, or a tuple of several."""
+    """One part after the other. Its value is what `read` makes of the values inside, without it the value or a tuple."""
 
-    __slots__ = ("parts",)
+    __slots__ = ("parts", "read")
 
-    def __init__(self, parts: Iterable[Part]) -> None:
+    def __init__(self, parts: Iterable[Part], read: Read | None = None) -> None:
         self.parts = tuple(parts)
+        self.read: Callable[..., Any] | None = read
         first: frozenset[str] = frozenset([""])
         for part in self.parts:
             first = (first - {""}) | part.first
             if "" not in first:
                 break
-        super().__init__(first, silent=all(part.silent for part in self.parts))
+        super().__init__(first, silent=read is None and all(part.silent for part in self.parts))
 
     def ends(self, text: Text, at: int) -> Ends:
         if text.keys[at] not in self.first and not text.tracing and "" not in self.first:
@@ -166,6 +169,8 @@ class Sequence(Part):
 
     def value(self, tree: Any, text: Text) -> Any:
         found = self.values(tree, text)
+        if self.read is not None:
+            return self.read(*found)
         return found[0] if len(found) == 1 else found
 
 
@@ -275,7 +280,7 @@ class Rule(Part):
     def value(self, tree: Any, text: Text) -> Any:
         if self.read is None:
             return self.part.value(tree, text)
-        if isinstance(self.part, Sequence):
+        if isinstance(self.part, Sequence) and self.part.read is None:
             return self.read(*self.part.values(tree, text))
         return self.read(self.part.value(tree, text))
 
@@ -314,12 +319,6 @@ class Refused(Rule):
         return [] if text.tracing else super().ends(text, at)
 
 
-def words(text: str) -> Part:
-    """Fixed words, one after the other."""
-    parts = [Word(word) for word in text.split()]
-    return parts[0] if len(parts) == 1 else Sequence(parts)
-
-
 def sequence(*parts: Part | str) -> Sequence:
     """Parts in this order; a text stands for fixed words."""
     return Sequence(_part(part) for part in parts)
@@ -335,9 +334,9 @@ def optional(part: Part | str, *more: Part | str) -> Optional:
     return Optional(sequence(part, *more) if more else _part(part))
 
 
-def reading(part: Part, read: Read) -> Rule:
+def reading(part: Part, read: Read) -> Part:
     """A part without a name of its own whose value is worked out."""
-    return Rule("", part, read)
+    return Sequence(part.parts, read) if isinstance(part, Sequence) and part.read is None else Rule("", part, read)
 
 
 def many(item: Part, joint: Part | None = None) -> Many:
@@ -361,4 +360,4 @@ def expected(root: Part, source: str) -> tuple[str, str, list[str]]:
 
 
 def _part(part: Part | str) -> Part:
-    return words(part) if isinstance(part, str) else part
+    return Words(part) if isinstance(part, str) else part

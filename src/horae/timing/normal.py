@@ -5,9 +5,9 @@ kinds of month (its name, the weekday of its first day, its length). So DAILY;BY
 9 and 17 and two rules, a step of two hours and its list of hours are equal. Bounds are replaced by the first and the
 last slot, so a COUNT equals the UNTIL that it leads to.
 
-Limits: rules with INTERVAL, and those counted in weeks or years, are compared part by part in canonical spelling; and a
-union is recognised among rules that share their bounds. Two sets that differ here and have equal slots all the same
-are possible; two that are equal here have equal slots always.
+Limits: near a clock change bounds are compared as they are written; rules with INTERVAL, and those counted in weeks or
+years, part by part in canonical spelling; and a union is recognised among rules that share their bounds. Two sets that
+differ here and have equal slots all the same are possible; two that are equal here have equal slots always.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from datetime import date
 from functools import cache
 from typing import NamedTuple
 
-from horae.timing.clockchange import Gap, Repeat
+from horae.timing.clockchange import Gap, Repeat, span_at
 from horae.timing.days import EPOCH_DAY, month_length
 from horae.timing.rules import EVERY_WEEKDAY, Rule
 from horae.timing.ruleslots import EARLIEST, LATEST, RuleSlots
-from horae.timing.walls import layer_of, walls_of
+from horae.timing.walls import DAY, layer_of, walls_of
 
 
 def normal_rules(rules: tuple[Rule, ...], zone: str, gap: Gap, repeat: Repeat) -> tuple[object, ...]:
@@ -38,8 +38,11 @@ def normal_rules(rules: tuple[Rule, ...], zone: str, gap: Gap, repeat: Repeat) -
             shape: object = spelled(tuple(group))
         else:
             shape = replace(group[0], start=None, interval=1, count=None, since=None, until=None), group[0].interval
-        entry = (shape, first, last)
-        if (first is None or first != -1) and entry not in found:
+        rule = group[0]
+        # Inside a change the bounds of walls and those of instants cut differently, though the ends may be the same
+        exact = (rule.start, rule.count, rule.since, rule.until) if _changes_near(zone, first, last) else None
+        entry = (shape, first, last, exact)
+        if shape and first != -1 and entry not in found:
             found.append(entry)
     return tuple(sorted(found, key=repr))
 
@@ -53,7 +56,9 @@ def canonical(rule: Rule) -> Rule:
         assert rule.start is not None, "a rule with INTERVAL has a start"
         rule = replace(rule, freq="YEARLY", interval=rule.interval // 12, bymonth=(rule.start.month,))
     changed: dict[str, object] = {}
-    if len(rule.bymonth) == 12:
+    # With it a yearly rule counts weekdays and positions in months, without it in years
+    in_year = rule.freq == "YEARLY" and (rule.bysetpos or any(ordinal for ordinal, _ in rule.byday))
+    if len(rule.bymonth) == 12 and not in_year:
         changed["bymonth"] = ()
     if set(rule.bymonthday) >= set(range(1, 32)) and (rule.byday or rule.freq == "DAILY"):
         changed["bymonthday"] = ()
@@ -139,6 +144,17 @@ def _ends(rules: tuple[Rule, ...], zone: str, gap: Gap, repeat: Repeat) -> tuple
     if (begins and first is None) or (ends and last is None):
         return -1, -1
     return first, last
+
+
+def _changes_near(zone: str, *instants: int | None) -> bool:
+    """Whether the clock changes within two days of one of the instants."""
+    for instant in instants:
+        if instant is not None:
+            span = span_at(zone, instant)
+            begun = span.before != span.offset and instant - span.born < 2 * DAY
+            if begun or (span.after != span.offset and span.dies - instant < 2 * DAY):
+                return True
+    return False
 
 
 @cache

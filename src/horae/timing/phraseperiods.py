@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from horae.errors import Invalid
 from horae.timing.daysets import Days
-from horae.timing.grammar import Name, Rule, choice, many, optional, reading, sequence, words
+from horae.timing.grammar import Name, Rule, Words, choice, many, optional, reading, sequence
 from horae.timing.phrasetimes import DAY_OF_MONTH, JOINT, MONTH, NUMBERS, ORDINAL
 from horae.timing.phraseweekdays import ONE_WEEKDAY, WORKDAYS, Row
 from horae.timing.rules import Day
@@ -85,7 +85,7 @@ def _of_period(found: list[Days], period: str = "month") -> list[Days]:
 
 _OF_WHAT = choice(
     Name("`day` or `weekday`", {"day": (), "days": (), "weekday": WORKDAYS, "weekdays": WORKDAYS}, ["day", "weekday"]),
-    reading(many(ONE_WEEKDAY, words("or")), lambda rows: tuple(sorted({row[0] for row in rows}))),
+    reading(many(ONE_WEEKDAY, Words("or")), lambda rows: tuple(sorted({row[0] for row in rows}))),
 )
 _MONTHDAYS = Rule(
     "numbered days",

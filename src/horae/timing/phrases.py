@@ -143,7 +143,7 @@ def _unreadable(phrase: str) -> Invalid:
             NEAR.value(*near)
         except Invalid as refusal:
             return refusal
-    if phrase.startswith("in "):
+    if re.match(r"in [0-9]", phrase):
         try:
             parse_duration(phrase.removeprefix("in "))
         except Invalid as refusal:
@@ -153,7 +153,7 @@ def _unreadable(phrase: str) -> Invalid:
     hint = f"the nearest forms: {', '.join(f'`{form}`' for form in forms)}"
     read, token, could = expected(SCHEDULE, phrase)
     if read and token:
-        message += f": {_short(token)!r} does not follow `{_short(read, -40)}`"
+        message += f": {_short(token)!r} is not expected after `{_short(read, -40)}`"
     elif read:
         message += f": something is missing after `{_short(read, -40)}`"
     if read and could:

@@ -19,9 +19,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from horae.errors import Invalid
-from horae.limits import HORIZON_YEARS, RULE_COUNT_MAX, RULE_PARTS_MAX
+from horae.limits import HORIZON_YEARS, RULE_COUNT_MAX, RULE_COUNT_YEARS, RULE_PARTS_MAX
 from horae.timing.clockchange import SECOND, Gap, Repeat
-from horae.timing.dates import Moment, Reading, begin_of, end_of, instant_of, on_wall, wall_of
+from horae.timing.dates import Moment, Reading, begin_of, end_of, instant_of, wall_of
 from horae.timing.days import plainly_fires
 from horae.timing.daysets import Days, rules_of
 from horae.timing.durations import period_words
@@ -83,7 +83,7 @@ class _Reader:
     def once(self, said: Once) -> datetime:
         """The instant of a one-shot."""
         if said.delay is not None:  # upwards: never earlier than asked
-            return self.anchor + timedelta(seconds=_bounded(said.delay) + self.late)
+            return _later(self.anchor, said.delay + self.late)
         moment = said.moment
         if moment is None:
             today = self.anchor.astimezone(zone(self.zone)).date()
@@ -112,30 +112,28 @@ class _Reader:
     def _interval(self, clause: Clause, since: datetime | None) -> RecurrenceSet:
         said = clause.body
         assert isinstance(said, Every)
-        base = self.anchor if since is None else since
+        begin = self._begin(clause, said, self.anchor if since is None else since)
+        end = None if clause.number is None else _later(begin, (_times(clause.number) - 1) * said.period)
+        grid = Grid(_bounded(said.period), begin, end)
+        if clause.starting is None and since is None:
+            local = begin.astimezone(zone(self.zone)).isoformat()
+            self.edits.append(Edit(clause.start, clause.end, f"every {period_words(said.period)} from {local}"))
+        self._warn_about_days(said.period, begin)
+        return RecurrenceSet(self.zone, grids=(grid,))
+
+    def _begin(self, clause: Clause, said: Every, base: datetime) -> datetime:
+        """The anchor of an interval. The base itself is no run: so many times begin one period behind it."""
         if clause.starting is not None and said.start is not None:
             raise Invalid("`from` and `starting` are the same for an interval", "leave one of them out")
         start = said.start if clause.starting is None else clause.starting
         if start is None:
-            begin = base if clause.number is None else base + timedelta(seconds=said.period)
-        elif isinstance(start, int):
-            begin = self._instant(on_wall(wall_of(Moment(base.astimezone(zone(self.zone)).date(), start)), self.zone))
+            return base if clause.number is None else _later(base, said.period)
+        if isinstance(start, int):
+            start = Moment(base.astimezone(zone(self.zone)).date(), start)
         elif start.time is None and clause.starting is None:
-            raise Invalid(
-                f"{start.day} names a day but no time", f"write `{start.day} 09:00`, or at which time it runs"
-            )
-        else:
-            begin = self._instant(instant_of(start, self.zone))
-        end = (
-            None
-            if clause.number is None
-            else begin + timedelta(seconds=_bounded((_times(clause.number) - 1) * said.period))
-        )
-        if clause.starting is None and since is None:
-            local = begin.astimezone(zone(self.zone)).isoformat()
-            self.edits.append(Edit(clause.start, clause.end, f"every {period_words(said.period)} from {local}"))
-        self._warn_about_days(said.period, base)
-        return RecurrenceSet(self.zone, grids=(Grid(_bounded(said.period), begin, end),))
+            hint = f"write `{start.day} 09:00`, or at which time it shall run"
+            raise Invalid(f"{start.day} names a day but no time", hint)
+        return self._instant(instant_of(start, self.zone))
 
     def _days(self, clause: Clause, since: datetime | None) -> RecurrenceSet:
         timed = clause.body
@@ -198,11 +196,13 @@ class _Reader:
         self.warnings.update(dict.fromkeys(reading.warnings))
         return reading.instant
 
-    def _warn_about_days(self, period: int, base: datetime) -> None:
+    def _warn_about_days(self, period: int, begin: datetime) -> None:
         """An interval of whole days looks as if it kept its time of day."""
+        if period % 86400:
+            return
         place = zone(self.zone)
-        offsets = {(base + timedelta(days=days)).astimezone(place).utcoffset() for days in (0, 91, 182, 273)}
-        if period and period % 86400 == 0 and len(offsets) > 1:
+        offsets = {(begin + timedelta(days=days)).astimezone(place).utcoffset() for days in (0, 91, 182, 273)}
+        if len(offsets) > 1:
             every = f"every {period_words(period)}"
             says = f"{every} is elapsed time: in {self.zone} its time of day moves with each clock change"
             self.warnings[f"{says}; for a fixed time of day name it, as in `every day at 9am`"] = None
@@ -250,7 +250,7 @@ def _firing(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     except Invalid as error:
         if error.details.get("field") != "count":
             raise
-        message = f"{error.details['value']} times are not used up within {HORIZON_YEARS} years"
+        message = f"{error.details['value']} times are not used up within {RULE_COUNT_YEARS} years"
         raise Invalid(message, "leave the number out, or write `until …`") from None
     if not found:
         raise _never()
@@ -275,6 +275,13 @@ def _bounded(seconds: int) -> int:
     if seconds > HORIZON_YEARS * 365 * 86400:
         raise Invalid(f"{period_words(seconds)} is longer than {HORIZON_YEARS} years", "write a shorter one")
     return seconds
+
+
+def _later(instant: datetime, seconds: int) -> datetime:
+    later = _bounded(seconds)
+    if instant.year > 9997 - HORIZON_YEARS:
+        raise Invalid(f"{instant:%Y-%m-%d} is too near to the end of the calendar", "write an earlier date")
+    return instant + timedelta(seconds=later)
 
 
 def _never() -> Invalid:

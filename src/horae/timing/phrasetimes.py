@@ -14,6 +14,7 @@ from horae.errors import Invalid
 from horae.timing.dates import Moment
 from horae.timing.durations import UNITS, parse_duration, period_words
 from horae.timing.grammar import Leaf, Name, Placed, Rule, choice, many, optional, reading, sequence
+from horae.timing.timewords import clock
 from horae.timing.vocabulary import MONTH_OF, MONTHS, ORDINAL_OF, WEEKDAY_OF, WEEKDAYS
 
 DAY_S = 86400
@@ -63,7 +64,7 @@ ORDINAL = Rule(
 
 # --- times of day
 
-HALF = Name("am or pm", {"am": "am", "pm": "pm"})
+_HALF = Name("am or pm", {"am": "am", "pm": "pm"})
 _CLOCK = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?(?::([0-9]{2}))?(am|pm)?")
 
 
@@ -87,7 +88,7 @@ TIME = Rule(
     choice(
         Leaf("a time of day", r"[0-9]{1,2}(?::[0-9]{2}){0,2}(?:am|pm)", ["9am", "7:15pm"], read_time),
         reading(
-            sequence(Leaf("a time of day", r"[0-9]{1,2}(?::[0-9]{2}){0,2}", ["9:00", "18:30"]), optional(HALF)),
+            sequence(Leaf("a time of day", r"[0-9]{1,2}(?::[0-9]{2}){0,2}", ["9:00", "18:30"]), optional(_HALF)),
             read_time,
         ),
         Name("a time of day", {"noon": 43200, "midnight": 0}),
@@ -171,6 +172,7 @@ def _iso_moment(day: str, clock: str) -> Moment:
     return Moment(_iso_day(day), read_time(match[1]), _offset(match[3]) if match[3] else None)
 
 
+_OFFSET = Leaf("an offset", _ISO_OFFSET, ["+01:00", "-05:00"], _offset)
 DATE = Rule(
     "date",
     sequence(
@@ -190,13 +192,11 @@ MOMENT = Rule(
     "moment",
     choice(
         reading(
-            sequence(
-                DATE, optional(optional("at"), TIME, optional(Leaf("an offset", _ISO_OFFSET, ["+01:00", "-05:00"], _offset)))
-            ),
+            sequence(DATE, optional(optional("at"), TIME, optional(_OFFSET))),
             lambda day, clock: Moment(day, *(clock or ())),
         ),
         reading(
-            sequence(optional("at"), TIME, optional(Leaf("an offset", _ISO_OFFSET, ["+01:00", "-05:00"], _offset)), "on", DATE),
+            sequence(optional("at"), TIME, optional(_OFFSET), "on", DATE),
             lambda time, offset, day: Moment(day, time, offset),
         ),
         Leaf(
@@ -222,21 +222,22 @@ def _window(period: int, first: int, last: int) -> tuple[int, ...]:
     every, begin, end = f"every {period_words(period)}", clock(first), clock(last)
     if last <= first:
         raise Invalid(f"{end} is not after {begin} on the same day", "write two schedules, one for each day")
-    minutes = period if period and period % 60 == 0 else 0
+    minutes = period if period % 60 == 0 else 0
     if not minutes or (3600 % minutes and minutes % 3600 and (last - first) % minutes):
         message = f"{every} does not come out at the same minutes of each hour"
         hint = f"write `{every} from {begin}`, which runs day and night"
         if 0 < minutes < last - first:
-            hint = f"write `{every} from {begin} to {clock(last - (last - first) % period)}`, or {hint[6:]}"
+            hint = f"write `{every} from {begin} to {clock(last - (last - first) % minutes)}`, or {hint[6:]}"
         raise Invalid(message, hint)
-    return tuple(range(first, last + 1, period))
+    return tuple(range(first, last + 1, minutes))
 
 
 def _by_the_clock(period: int) -> tuple[int, ...]:
     every = f"every {period_words(period)}"
-    if not period or period % 60 or DAY_S % period or period == DAY_S:
-        message = f"{every} by the clock does not come out at the same minutes of each day"
-        raise Invalid(message, f"write `{every}`, which counts elapsed time, or name the times of day")
+    if not period or DAY_S % period or period % 60 or period == DAY_S:
+        message = f"{every} by the clock is no number of minutes that comes out even in a day"
+        hint = f"write `{every}`, which counts elapsed time, or name the times of day"
+        raise Invalid(message, hint if period < DAY_S else "name the time of day, as in `every day at 9am`")
     return tuple(range(0, DAY_S, period))
 
 
@@ -245,11 +246,6 @@ def _of_hours(minutes: tuple[int, ...], hours: tuple[int, ...] = tuple(range(24)
     if wrong:
         raise Invalid(f"there is no {wrong[0]}", "minutes go from 0 to 59, hours from 0 to 23")
     return tuple(hour * 3600 + minute * 60 for hour in hours for minute in minutes)
-
-
-def clock(time: int) -> str:
-    """Such as 09:00, or 09:00:30."""
-    return f"{time // 3600:02d}:{time // 60 % 60:02d}" + (f":{time % 60:02d}" if time % 60 else "")
 
 
 _MINUTES = sequence(choice("minute", "minutes"), NUMBERS)

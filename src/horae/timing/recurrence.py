@@ -112,11 +112,11 @@ class RecurrenceSet:
 
     def between(self, after: datetime, until: datetime) -> Iterator[datetime]:
         """The slots in (after, until], ascending."""
-        at, end = (after - EPOCH) // SECOND, (until - EPOCH) // SECOND
-        found = self._next(at + 1)
-        while found is not None and found <= end:
-            yield EPOCH + timedelta(seconds=found)
-            found = self._next(found + 1)
+        at, end = (after - EPOCH) // SECOND + 1, (until - EPOCH) // SECOND
+        for slot in self._walk(at):
+            if slot > end:
+                return
+            yield EPOCH + timedelta(seconds=slot)
 
     def due_between(self, after: datetime, until: datetime) -> Iterator[tuple[datetime, datetime]]:
         """(due, slot) of what is due in (after, until], ascending: moved slots when they are due, skipped ones not."""
@@ -235,6 +235,16 @@ class RecurrenceSet:
                 return best
             at = best + 1
 
+    def _walk(self, at: int) -> Iterator[int]:
+        """The slots from `at` on."""
+        if len(self._parts) == 1 and isinstance(part := self._parts[0], RuleSlots) and not self.exdates:
+            yield from part.walk(at)
+            return
+        found = self._next(at)
+        while found is not None:
+            yield found
+            found = self._next(found + 1)
+
     def _count_by_walking(self, start: int, end: int, limit: int) -> int:
         total, found = 0, self._next(start)
         while found is not None and found <= end and total < limit:
@@ -330,6 +340,10 @@ def _stretches(rules: tuple[Rule, ...]) -> Iterator[tuple[int | None, int | None
 
     So parts never meet, however the bounds of rules overlap, and counting stays arithmetic.
     """
+    if all(rule.since is None and rule.until is None for rule in rules):  # nearly always
+        if rules:
+            yield None, None, list(rules)
+        return
     bounds = [(_second(rule.since), _second(rule.until)) for rule in rules]
     edges = {low for low, _ in bounds if low is not None} | {high + 1 for _, high in bounds if high is not None}
     for start, stop in pairwise([None, *sorted(edges), None]):

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from horae.errors import Invalid
-from horae.limits import RULE_PARTS_MAX
+from horae.limits import RULE_PARTS_MAX, RULES_MAX
 from horae.timing.clockchange import EPOCH, instants_of
 from horae.timing.icaldates import Moment, instants, moment_of, params_of, refused, short, stamp, stamped
 from horae.timing.recurrence import Grid, RecurrenceSet, SlotException
@@ -149,6 +149,8 @@ def _collect(text: str) -> _Collected:
         raise refused("RECURRENCE-ID", "names a slot and not what becomes of it", "add its DTSTART or STATUS:CANCELLED")
     if not (found.blocks or found.rdates):
         raise Invalid("no RRULE, no RDATE and no DTSTART: there is nothing to run", "add one of them", field="line")
+    if sum(len(block.rules) for block in found.blocks) > RULES_MAX:
+        raise Invalid(f"more than {RULES_MAX} rules in one schedule", "make several jobs", field="RRULE")
     if len(found.rdates) + len(found.exdates) + len(found.exceptions) > RULE_PARTS_MAX:
         raise Invalid(f"more than {RULE_PARTS_MAX} single dates", "say them with rules", field="RDATE")
     return found

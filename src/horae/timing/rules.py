@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache
+from operator import lt
 from typing import Any, Literal
 
 from horae.errors import Invalid
@@ -33,7 +33,11 @@ MO, TU, WE, TH, FR, SA, SU = range(7)
 WORKDAYS: tuple[Day, ...] = tuple((0, day) for day in (MO, TU, WE, TH, FR))
 EVERY_WEEKDAY: tuple[Day, ...] = tuple((0, day) for day in range(7))
 
-_LISTS = ("bymonth", "bymonthday", "byday", "byhour", "byminute")
+_RANGES: tuple[tuple[str, Any, Any], ...] = (
+    ("byminute", 0, 59), ("byhour", 0, 23), ("bymonth", 1, 12), ("bymonthday", -31, 31),
+    ("byday", (-99, 0), (99, 0)),  # looked at closer in `_check_weekdays`
+)  # fmt: skip
+_PLAIN_DAYS = frozenset(EVERY_WEEKDAY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +62,28 @@ class Rule:
     until: datetime | None = None
 
     def __post_init__(self) -> None:
-        # One look-up for a plain rule: the lists of different rules are the same few
-        lists = (self.bymonth, self.bymonthday, self.byday, self.byhour, self.byminute)
-        in_order = _checked(self.freq, *lists, bool(self.byyearday), bool(self.byweekno))
-        if in_order != lists:
-            for name, values in zip(_LISTS, in_order, strict=False):
+        for name, low, high in _RANGES:
+            values = getattr(self, name)
+            if len(values) > 1 and not _ascending(values):
+                values = tuple(sorted(set(values)))
                 object.__setattr__(self, name, values)
+            if values and (values[0] < low or values[-1] > high):
+                raise _outside(name, values, low, high)
+        if 0 in self.bymonthday:
+            raise _outside("bymonthday", (0,), 1, 31)
+        plain = _PLAIN_DAYS.issuperset(self.byday)
+        if not plain:
+            _check_weekdays(self.byday)
         if (
             self.start is not None or self.interval != 1 or self.bysetpos or self.byyearday or self.byweekno
             or self.second or self.count is not None or self.since is not None or self.until is not None
         ):  # fmt: skip
             _check_rest(self)
+        in_year = self.byyearday or self.byweekno
+        if not (plain and self.freq == "DAILY" and self.byhour and self.byminute and not in_year):
+            wrong = _wrong(self, numbered=0 if plain else max(abs(ordinal) for ordinal, _ in self.byday))
+            if wrong:
+                raise Invalid(wrong, field="freq", value=self.freq)
 
     @property
     def anchored(self) -> bool:
@@ -126,48 +141,32 @@ def products(times: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], tuple[int, 
     return tuple((hours, tuple(minutes)) for hours, minutes in minutes_of.items())
 
 
-Lists = tuple[tuple[int, ...], tuple[int, ...], tuple[Day, ...], tuple[int, ...], tuple[int, ...]]
+def _ascending(values: tuple[Any, ...]) -> bool:
+    return all(map(lt, values, values[1:]))
 
 
-@lru_cache(maxsize=8192)
-def _checked(
-    freq: str,
-    bymonth: tuple[int, ...],
-    bymonthday: tuple[int, ...],
-    byday: tuple[Day, ...],
-    byhour: tuple[int, ...],
-    byminute: tuple[int, ...],
-    byyearday: bool,
-    byweekno: bool,
-) -> Lists:
-    """The five lists in order and without duplicates. Raises `Invalid`."""
-    _within("bymonth", bymonth, 1, 12)
-    _within("bymonthday", tuple(abs(day) for day in bymonthday), 1, 31)
-    _within("byday", tuple(abs(ordinal) for ordinal, _ in byday), 0, 53)
-    _within("byday", tuple(weekday for _, weekday in byday), 0, 6)
-    _within("byhour", byhour, 0, 23)
-    _within("byminute", byminute, 0, 59)
-    wrong = _wrong(freq, bymonth, bymonthday, byday, byhour, byminute, byyearday, byweekno)
-    if wrong:
-        raise Invalid(wrong, field="freq", value=freq)
-    return _sorted(bymonth), _sorted(bymonthday), _sorted(byday), _sorted(byhour), _sorted(byminute)
-
-
-def _sorted(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(sorted(set(values)))
+def _check_weekdays(byday: tuple[Day, ...]) -> None:
+    for ordinal, weekday in byday:
+        if not 0 <= weekday <= 6:
+            raise _outside("byday", (weekday,), 0, 6)
+        if abs(ordinal) > 53:
+            raise _outside("byday", (ordinal,), -53, 53)
 
 
 def _check_rest(rule: Rule) -> None:
-    for name in ("bysetpos", "byyearday", "byweekno"):
-        object.__setattr__(rule, name, _sorted(getattr(rule, name)))
-    _within("byyearday", tuple(abs(day) for day in rule.byyearday), 1, 366)
-    _within("byweekno", tuple(abs(week) for week in rule.byweekno), 1, 53)
-    _within("bysetpos", tuple(abs(place) for place in rule.bysetpos), 1, 366 * 1440)
-    _within("bysecond", (rule.second,), 0, 59)
-    _within("interval", (rule.interval,), 1, RULE_INTERVAL_MAX)
-    _within("wkst", (rule.wkst,), 0, 6)
-    if rule.count is not None:
-        _within("count", (rule.count,), 1, RULE_COUNT_MAX)
+    for name, most in (("bysetpos", 366 * 1440), ("byyearday", 366), ("byweekno", 53)):
+        values = tuple(sorted(set(getattr(rule, name))))
+        object.__setattr__(rule, name, values)
+        if values and (values[0] < -most or values[-1] > most or 0 in values):
+            raise _outside(name, tuple(abs(value) for value in values), 1, most)
+    for name, value, low, high in (
+        ("bysecond", rule.second, 0, 59),
+        ("interval", rule.interval, 1, RULE_INTERVAL_MAX),
+        ("wkst", rule.wkst, 0, 6),
+        ("count", 1 if rule.count is None else rule.count, 1, RULE_COUNT_MAX),
+    ):
+        if not low <= value <= high:
+            raise _outside(name, (value,), low, high)
     if rule.anchored and rule.start is None:
         raise Invalid("a rule with INTERVAL or COUNT needs a start", "give a DTSTART", field="start")
     for name in ("since", "until"):
@@ -178,42 +177,31 @@ def _check_rest(rule: Rule) -> None:
             object.__setattr__(rule, name, bound.astimezone(UTC))
 
 
-def _wrong(
-    freq: str,
-    bymonth: tuple[int, ...],
-    bymonthday: tuple[int, ...],
-    byday: tuple[Day, ...],
-    byhour: tuple[int, ...],
-    byminute: tuple[int, ...],
-    byyearday: bool,
-    byweekno: bool,
-) -> str | None:
-    """What the RFC does not allow, or what is missing that it would derive."""
-    ordinals = max((abs(ordinal) for ordinal, _ in byday), default=0)
+def _wrong(rule: Rule, *, numbered: int) -> str | None:
+    """What the RFC does not allow, or what is missing that it would derive. `numbered`: the greatest ordinal."""
+    freq = rule.freq
     if freq not in FREQUENCIES:
         return f"FREQ={freq} is not one of {', '.join(FREQUENCIES)}"
-    if ordinals and freq not in {"MONTHLY", "YEARLY"}:
+    if numbered and freq not in {"MONTHLY", "YEARLY"}:
         return "a numbered weekday (2MO) is for monthly and yearly rules"
-    if ordinals > 5 and (freq == "MONTHLY" or bymonth):
+    if numbered > 5 and (freq == "MONTHLY" or rule.bymonth):
         return "no month has more than five of a weekday"
-    if byweekno and (freq != "YEARLY" or ordinals):
+    if rule.byweekno and (freq != "YEARLY" or numbered):
         return "BYWEEKNO is for yearly rules, with plain weekdays"
-    if byyearday and freq in {"DAILY", "WEEKLY", "MONTHLY"}:
+    if rule.byyearday and freq in {"DAILY", "WEEKLY", "MONTHLY"}:
         return "BYYEARDAY is not for daily, weekly and monthly rules"
-    if bymonthday and freq == "WEEKLY":
+    if rule.bymonthday and freq == "WEEKLY":
         return "BYMONTHDAY is not for weekly rules"
-    if (freq == "WEEKLY" and not byday) or (
-        freq in {"MONTHLY", "YEARLY"} and not (byday or bymonthday or byyearday or byweekno)
-    ):
+    days = rule.byday or (freq != "WEEKLY" and (rule.bymonthday or rule.byyearday or rule.byweekno))
+    if freq in {"WEEKLY", "MONTHLY", "YEARLY"} and not days:
         return f"a {freq} rule does not say on which days"
-    if freq not in {"HOURLY", "MINUTELY"} and not byhour:
+    if freq not in {"HOURLY", "MINUTELY"} and not rule.byhour:
         return f"a {freq} rule does not say at which hour"
-    if freq != "MINUTELY" and not byminute:
+    if freq != "MINUTELY" and not rule.byminute:
         return f"a {freq} rule does not say at which minute"
     return None
 
 
-def _within(field: str, values: tuple[int, ...], low: int, high: int) -> None:
-    for value in values:
-        if not low <= value <= high:
-            raise Invalid(f"{field} {value} is out of range: it goes from {low} to {high}", field=field, value=value)
+def _outside(field: str, values: tuple[Any, ...], low: int, high: int) -> Invalid:
+    value = next(value for value in values if not low <= value <= high)
+    return Invalid(f"{field} {value} is out of range: it goes from {low} to {high}", field=field, value=value)

@@ -14,6 +14,7 @@ finds no wall for days jumps to where the next one is due instead of visiting th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from horae.timing.clockchange import EPOCH, SECOND, Gap, Repeat, Span, span_at
@@ -74,6 +75,20 @@ class RuleSlots:
             else:
                 at = span.end
         return None
+
+    def walk(self, at: int) -> Iterator[int]:
+        """All slots from `at` on, ascending, until none comes within the horizon."""
+        found = self.next(at)
+        while found is not None:
+            span = span_at(self._zone, found)
+            if span.offset > span.before and found < span.born + span.offset - span.before:
+                yield found  # in the shadow of a gap moved slots lie between the real ones
+                found = self.next(found + 1)
+                continue
+            end = min(self._real(span)[1] - 1, self.high)
+            for wall in self._walls.members(found + span.offset, end + span.offset):
+                yield wall - span.offset
+            found = self.next(end + 1)
 
     def last(self, at: int) -> int | None:
         """The last slot up to `at`, within the horizon."""

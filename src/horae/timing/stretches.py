@@ -18,7 +18,7 @@ from typing import Any
 from horae.timing.clockchange import SECOND
 from horae.timing.dates import begin_of, end_of
 from horae.timing.days import plainly_fires
-from horae.timing.recurrence import RecurrenceSet
+from horae.timing.recurrence import Grid, RecurrenceSet
 from horae.timing.rules import Rule
 from horae.timing.timewords import date_words, instant_words, wall_words
 from horae.timing.walls import DAY, HORIZON_S, layer_of, walls_of
@@ -26,7 +26,7 @@ from horae.timing.zones import zone
 
 _WALL_EPOCH = datetime(1970, 1, 1)
 _FIRST = datetime(2, 1, 2, tzinfo=UTC)
-_LAST = datetime(9997, 12, 31, tzinfo=UTC)
+_LAST = datetime(9998, 1, 1, tzinfo=UTC)  # no search goes further
 _NEAR = timedelta(days=4)  # no clock change acts further
 _COMPARED_MAX = 12_000  # slots around a bound: every minute of eight days
 
@@ -72,6 +72,8 @@ class Stretch:
 
 def bare(rule: Rule, slots: RecurrenceSet) -> Rule | None:
     """The rule of the set without idle bounds; None when it has no slot."""
+    if rule.until is not None and rule.until >= _LAST:
+        rule = replace(rule, until=None)
     if not rule.bounded:
         return rule if plainly_fires(rule) or layer_of(rule).fires() else None
     whole = replace(slots, rules=(rule,), grids=(), dates=(), exdates=(), exceptions=())
@@ -93,6 +95,13 @@ def bare(rule: Rule, slots: RecurrenceSet) -> Rule | None:
         other = replace(rule, since=None, start=local) if rule.anchored else replace(rule, start=None)
         return other if _begin_alike(replace(whole, rules=(other,)), whole, first) else rule
     return rule
+
+
+def bare_grid(grid: Grid) -> Grid | None:
+    """The grid without an idle end; None when it has no slot."""
+    if grid.until is not None and grid.until < grid.anchor:
+        return None
+    return replace(grid, until=None) if grid.until is not None and grid.until >= _LAST else grid
 
 
 def begin_words(stretch: Stretch) -> str:
@@ -188,7 +197,8 @@ def _last(slots: RecurrenceSet) -> datetime:
 
 
 def _ends_a_day(instant: datetime, place: str) -> bool:
-    return instant == end_of(instant.astimezone(zone(place)).date(), place)
+    day = instant.astimezone(zone(place)).date()
+    return day.year < _LAST.year and instant == end_of(day, place)
 
 
 def _date(instant: datetime, place: str) -> str:

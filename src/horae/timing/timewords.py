@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from itertools import pairwise
 
 from horae.timing.clockchange import instants_of
@@ -57,7 +57,7 @@ def wall_words(wall: datetime) -> str:
     return f"{clock(seconds_of(wall))} on {date_words(wall)}" if seconds_of(wall) else date_words(wall)
 
 
-def date_words(day: datetime) -> str:
+def date_words(day: date) -> str:
     """Such as 30 November 2026."""
     return f"{day.day} {MONTHS[day.month - 1]} {day.year:04d}"
 

@@ -11,23 +11,25 @@ wall time once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
-from functools import lru_cache
 from itertools import combinations
 
 from horae.errors import Invalid
-from horae.limits import HORIZON_YEARS
+from horae.limits import HORIZON_YEARS, RULE_COUNT_YEARS
 from horae.timing.days import EPOCH_DAY, Days, day_number, month_length, ones
+from horae.timing.positions import Picked
 from horae.timing.rules import Rule
 
 DAY = 86400
 _MINUTES = 1440
 _ALL_MINUTES = (1 << _MINUTES) - 1
 HORIZON_S = HORIZON_YEARS * 366 * DAY
+_MINUTES_OF = tuple(1 << minute for minute in range(60))
+_HOURS = tuple(1 << 60 * hour for hour in range(24))
+_EVERY_MINUTE, _EVERY_HOUR = sum(_MINUTES_OF), sum(_HOURS)
 _NEVER = 1 << 62
 _LEAST_DAY, _MOST_DAY = 1 - EPOCH_DAY, date.max.toordinal() - EPOCH_DAY
-_PICKS_KEPT = 600  # months
 
 
 class Layer:
@@ -39,7 +41,7 @@ class Layer:
         self.second = rule.second
         self._constant = times
         self._times_of: Callable[[int], int] | None = None
-        self._picked: _Picked | None = None
+        self._picked: Picked | None = None
         self.low = -_NEVER
         self.high = _NEVER
         if rule.freq in {"HOURLY", "MINUTELY"} and rule.interval != 1:
@@ -49,7 +51,7 @@ class Layer:
             else:
                 self._times_of = times_of
         elif rule.bysetpos and rule.freq in {"WEEKLY", "MONTHLY", "YEARLY"}:
-            self._picked = _Picked(days[0], rule, times)
+            self._picked = Picked(days[0], rule, times)
             self._times_of = self._picked.times
         self._days = days if self._constant else ()  # without a time of day there is nothing to find
         plain = self._times_of is None and len(self._days) == 1  # nearly always
@@ -90,6 +92,23 @@ class Layer:
         times = self._times(day)
         found = day * DAY + ((times & -times).bit_length() - 1) * 60 + self.second
         return found if found <= limit else None
+
+    def members(self, wall: int, limit: int) -> Iterator[int]:
+        """The members in [wall, limit], ascending. One after another they cost less than by `next`."""
+        limit = min(limit, self.high)
+        found = self.next(wall, limit)
+        while found is not None:
+            begin = found - found % DAY
+            minute = (found - begin) // 60
+            times = self._times(begin // DAY) >> minute << minute
+            while times:
+                low = times & -times
+                found = begin + (low.bit_length() - 1) * 60 + self.second
+                if found > limit:
+                    return
+                yield found
+                times ^= low
+            found = self.next(begin + DAY, limit)
 
     def last(self, wall: int, floor: int) -> int | None:
         """The last member in [floor, wall]."""
@@ -190,13 +209,13 @@ class Layer:
         return self.minutes(day) >> low << low & ((1 << high) - 1) if low < high else 0
 
     def _end(self, number: int) -> int:
-        """The wall time of the `number`-th member. By months, then by days; within the horizon, or the rule is refused."""
+        """The wall time of the `number`-th member: by months, then by days. Raises `Invalid` when it is too far."""
         day = self.low // DAY
         today = date.fromordinal(day + EPOCH_DAY)
         year, month = today.year, today.month
         first = day - today.day + 1
         left, begin = number, self.low
-        while first * DAY - self.low <= HORIZON_S and year < 9999:
+        while first * DAY - self.low <= RULE_COUNT_YEARS * 366 * DAY and year < 9999:
             after = first + month_length(year, month)
             here = self.count(begin, after * DAY)
             if here >= left:
@@ -204,7 +223,7 @@ class Layer:
             left -= here
             first, begin = after, after * DAY
             year, month = (year, month + 1) if month < 12 else (year + 1, 1)
-        says = f"COUNT={number} is not used up within {HORIZON_YEARS} years"
+        says = f"COUNT={number} is not used up within {RULE_COUNT_YEARS} years"
         raise Invalid(says, "leave COUNT out, or give an UNTIL", field="count", value=number)
 
     def _end_in_month(self, begin: int, left: int) -> int:
@@ -238,6 +257,13 @@ class Walls:
                 best = limit = found
         return best
 
+    def members(self, wall: int, limit: int) -> Iterator[int]:
+        """The members in [wall, limit], ascending."""
+        found = self.next(wall, limit)
+        while found is not None:
+            yield found
+            found = self.next(found + 1, limit)
+
     def last(self, wall: int, floor: int) -> int | None:
         """The last member in [floor, wall]."""
         best: int | None = None
@@ -265,70 +291,6 @@ class Walls:
     def fires(self) -> bool:
         """Whether it ever has a member, within the horizon."""
         return any(layer.fires() for layer in self._layers)
-
-
-class _Picked:
-    """The instances that BYSETPOS picks from weeks, months or years."""
-
-    __slots__ = ("_days", "_known", "_positions", "_rule", "_times")
-
-    def __init__(self, days: Days, rule: Rule, times: int) -> None:
-        self._days = days
-        self._rule = rule
-        self._times = ones(times)
-        self._positions = rule.bysetpos
-        self._known: dict[int, dict[int, int]] = {}
-
-    def days(self, year: int, month: int, first: int) -> int:
-        known = self._known.get(first)
-        if known is None:
-            if len(self._known) >= _PICKS_KEPT:
-                self._known.clear()
-            known = self._known[first] = self._pick(year, month, first)
-        return sum(1 << day - first + 1 for day in known)
-
-    def times(self, day: int) -> int:
-        today = date.fromordinal(day + EPOCH_DAY)
-        first = day - today.day + 1
-        self.days(today.year, today.month, first)
-        return self._known[first].get(day, 0)
-
-    def _pick(self, year: int, month: int, first: int) -> dict[int, int]:
-        """The picked minutes of each day of the month that has some."""
-        length = month_length(year, month)
-        found: dict[int, int] = {}
-        for period in self._periods(year, month, first, length):
-            for position in self._positions:
-                place = position - 1 if position > 0 else len(period) * len(self._times) + position
-                if 0 <= place < len(period) * len(self._times):
-                    day = period[place // len(self._times)]
-                    if first <= day < first + length:
-                        found[day] = found.get(day, 0) | 1 << self._times[place % len(self._times)]
-        return found
-
-    def _periods(self, year: int, month: int, first: int, length: int) -> list[list[int]]:
-        """The days, as numbers, of every period that has a day in the month."""
-        if self._rule.freq == "MONTHLY":
-            return [self._numbers(year, month, first)]
-        if self._rule.freq == "YEARLY":
-            opening = date(year, 1, 1).toordinal() - EPOCH_DAY
-            months: list[int] = []
-            for number in range(1, 13):
-                months += self._numbers(year, number, opening)
-                opening += month_length(year, number)
-            return [months]
-        before = (year, month - 1) if month > 1 else (year - 1, 12)
-        after = (year, month + 1) if month < 12 else (year + 1, 1)
-        around = self._numbers(year, month, first) + self._numbers(*after, first + length)
-        if before[0] > 0:
-            around = self._numbers(*before, first - month_length(*before)) + around
-        weeks: dict[int, list[int]] = {}
-        for day in around:
-            weeks.setdefault((day + 3 - self._rule.wkst) // 7, []).append(day)
-        return list(weeks.values())
-
-    def _numbers(self, year: int, month: int, first: int) -> list[int]:
-        return [first + number - 1 for number in ones(self._days.of_month(year, month, first))]
 
 
 def layer_of(rule: Rule) -> Layer:
@@ -370,13 +332,14 @@ def _chosen(values: list[int], positions: tuple[int, ...]) -> list[int]:
     return [values[place] for place in sorted(places) if 0 <= place < len(values)]
 
 
-@lru_cache(maxsize=4096)
 def minutes_of_day(hours: tuple[int, ...], minutes: tuple[int, ...]) -> int:
     """Those minutes of those hours (of all, when none is given), as bits."""
     if minutes == (-1,):
         return 0
-    spread = sum(1 << 60 * hour for hour in hours or range(24))
-    return spread * sum(1 << minute for minute in minutes or range(60))
+    spread = sum(map(_HOURS.__getitem__, hours)) if hours else _EVERY_HOUR
+    return spread * (
+        sum(map(_MINUTES_OF.__getitem__, minutes)) if minutes else _EVERY_MINUTE
+    )  # no carry: the minutes of an hour fit between two hours
 
 
 def _stepping(rule: Rule, allowed: int) -> tuple[Callable[[int], int], bool]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
+from itertools import groupby
 
 from horae.timing.clockchange import SECOND
 from horae.timing.dates import begin_of, end_of
@@ -21,7 +22,7 @@ from horae.timing.durations import period_words
 from horae.timing.recurrence import RecurrenceSet, default_policy
 from horae.timing.ruledays import Said, said_of
 from horae.timing.rules import Rule
-from horae.timing.stretches import Stretch, bare, begin_words, change_words, end_words
+from horae.timing.stretches import Stretch, bare, bare_grid, begin_words, change_words, end_words
 from horae.timing.timewords import clock, date_words, instant_words, seconds_of, times_words
 from horae.timing.vocabulary import MONTHS, WEEKDAYS, listed, numbered, ordinal
 from horae.timing.zones import zone
@@ -79,14 +80,12 @@ def _chain(
 def _left_out(stretch: Stretch, slots: RecurrenceSet) -> str:
     """Such as ", except 25 December 2026": days of which all slots are left out, else single slots."""
     left_out = {date for date in slots.exdates if stretch.slots.contains(date)}
-    days: dict[str, None] = {}
-    place = zone(slots.zone)
-    for date in sorted(left_out):
-        day = date.astimezone(place).date()
+    words: list[str] = []
+    for day, dates in groupby(sorted(left_out), lambda date: date.astimezone(zone(slots.zone)).date()):
         whole = stretch.slots.between(begin_of(day, slots.zone) - SECOND, end_of(day, slots.zone))
         all_of_it = all(slot in left_out for slot in whole)
-        days[date_words(date.astimezone(place)) if all_of_it else instant_words(date, slots.zone)] = None
-    return f", except {listed(days)}" if days else ""
+        words += [date_words(day)] if all_of_it else [instant_words(date, slots.zone) for date in dates]
+    return f", except {listed(words)}" if words else ""
 
 
 def _single(slots: RecurrenceSet) -> Iterator[str]:
@@ -126,10 +125,9 @@ def _stretches(slots: RecurrenceSet) -> list[Stretch]:
             plain.setdefault((short.start, short.count, short.since, short.until), []).append((short, said))
     for group in plain.values():
         found += _plain(group, alone)
-    for grid in slots.grids:
+    for grid in filter(None, map(bare_grid, slots.grids)):
         words = f"every {period_words(grid.period_s)} from {instant_words(grid.anchor, slots.zone)}"
-        if grid.until is None or grid.until >= grid.anchor:
-            found.append(Stretch(words, replace(alone, grids=(grid,))))
+        found.append(Stretch(words, replace(alone, grids=(grid,))))
     return found
 
 
@@ -186,11 +184,8 @@ def _odd_words(rule: Rule, said: Said) -> str:
         if said.picked is None:
             return words
         picks = listed(f"the {ordinal(position)}" for position in in_order(said.picked.bysetpos))
-        week = (
-            f" (weeks begin on {WEEKDAYS[rule.wkst]})"
-            if rule.freq == "WEEKLY" and rule.wkst and not said.days[0].wkst
-            else ""
-        )
+        own_week = rule.freq == "WEEKLY" and rule.wkst and not said.days[0].wkst
+        week = f" (weeks begin on {WEEKDAYS[rule.wkst]})" if own_week else ""
         return f"{words}, of these only {picks} of each {_PERIODS[rule.freq]}{week}"
     return _pace_words(said.pace, said.days[0])
 

@@ -148,7 +148,7 @@ def test_warned_about(text: str, warning: str) -> None:
         ("RRULE:FREQ=DAILY;INTERVAL=1000000000000000000", "is not a whole number from 1 on"),
         ("RRULE:FREQ=DAILY;INTERVAL=999999999", "interval 999999999 is out of range"),
         ("RRULE:FREQ=MINUTELY;COUNT=1000000000", "COUNT=1000000000 is not a whole number"),
-        ("RRULE:FREQ=YEARLY;COUNT=999", "COUNT=999 is not used up within 40 years"),
+        ("RRULE:FREQ=YEARLY;COUNT=999", "COUNT=999 is not used up within 200 years"),
         ("RRULE:FREQ=DAILY;BYHOUR=24", "byhour 24 is out of range"),
         ("RRULE:FREQ=DAILY;BYHOUR=", "BYHOUR has no value"),
         ("RRULE:FREQ=DAILY;BYHOUR=a", "holds 'A', which is no number"),
@@ -197,6 +197,11 @@ def test_too_many_values_are_refused_before_they_cost_anything() -> None:
         read_rfc5545(f"RRULE:FREQ=DAILY;BYHOUR={','.join(['1'] * 2500)}", PARIS, anchor=MONDAY)
     with pytest.raises(Invalid, match="more than 2000 single dates"):
         read_rfc5545(f"RDATE:{','.join(['20261224T180000Z'] * 2500)}", PARIS, anchor=MONDAY)
+
+
+def test_too_many_rules_are_refused() -> None:
+    with pytest.raises(Invalid, match="more than 40 rules in one schedule"):
+        parse_schedule("RRULE:FREQ=DAILY " * 41, PARIS, anchor=MONDAY)
 
 
 NINE = datetime(2026, 12, 1, 9)

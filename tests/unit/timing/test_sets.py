@@ -52,6 +52,11 @@ def read(text: str, zone: str = "Europe/Paris") -> RecurrenceSet:
             of(Rule("WEEKLY", byday=((0, 4),), byhour=(9,), start=START + timedelta(days=3))),
         ),
         (read("0 9 * * 1-5"), read("weekdays at 9am")),
+        (
+            of(Rule("YEARLY", bymonth=tuple(range(1, 13)), byday=((1, 0),), byhour=(9,))),
+            of(Rule("MONTHLY", byday=((1, 0),), byhour=(9,))),
+        ),
+        (of(Rule("DAILY"), Rule("YEARLY", bymonth=(2,), bymonthday=(30,))), of(Rule("DAILY"))),
         (read("0 9 1 * 1"), read("0 9 1-1 * mon,1")),
         (RecurrenceSet("UTC", dates=(NOON,)), RecurrenceSet("Europe/Paris", dates=(NOON,), gap="skip")),
         (
@@ -86,6 +91,10 @@ def test_the_same_slots_are_the_same_set(one: RecurrenceSet, other: RecurrenceSe
         (of(Rule("DAILY")), RecurrenceSet("Europe/Paris", (Rule("DAILY"),), dates=(NOON,))),
         (read("0 9 1 * 1"), read("0 9 */31 * 1")),
         (of(Rule("DAILY")), "every day"),
+        (
+            of(Rule("YEARLY", bymonth=tuple(range(1, 13)), byday=((1, 0),), byhour=(9,))),
+            of(Rule("YEARLY", byday=((1, 0),), byhour=(9,))),
+        ),
     ],
 )
 def test_other_slots_are_another_set(one: RecurrenceSet, other: object) -> None:
