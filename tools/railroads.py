@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import railroad
 
-from horae.timing import grammar
-from horae.timing.forms import SCHEDULE
+from horae.timing.phrases import grammar
+from horae.timing.phrases.forms import SCHEDULE
 
 WORDS_MAX = 4  # a list of names is drawn when it is no longer
 WIDTH = 100

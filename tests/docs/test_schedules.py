@@ -10,10 +10,10 @@ import pytest
 
 from horae.core.text import one_line
 from horae.errors import Invalid
-from horae.timing import grammar
-from horae.timing.cron import WORDS
-from horae.timing.forms import SCHEDULE
-from horae.timing.phrases import FORMS
+from horae.timing.cron.line import WORDS
+from horae.timing.phrases import grammar
+from horae.timing.phrases.forms import SCHEDULE
+from horae.timing.phrases.phrase import FORMS
 from horae.timing.schedule import parse_schedule
 from tools import generate, railroads
 

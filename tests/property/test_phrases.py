@@ -15,15 +15,15 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from horae.errors import Invalid
-from horae.timing import grammar
-from horae.timing.forms import NEAR, SCHEDULE
-from horae.timing.phrases import CHARS_MAX, Phrase, parse_phrase
-from horae.timing.phrasetext import Text
+from horae.timing.phrases import grammar
+from horae.timing.phrases.forms import NEAR, SCHEDULE
+from horae.timing.phrases.phrase import CHARS_MAX, Phrase, parse_phrase
+from horae.timing.phrases.text import Text
 from horae.timing.recurrence import Grid, RecurrenceSet, Rule, default_policy
 from horae.timing.rules import Freq
 from horae.timing.schedule import parse_schedule
 from horae.timing.walls import layer_of
-from horae.timing.words import describe
+from horae.timing.words.sets import describe
 
 ANCHOR = datetime(2026, 11, 30, 8, 30, tzinfo=UTC)
 LATER = ANCHOR + timedelta(days=17, seconds=0.3)

@@ -12,11 +12,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from horae.errors import Invalid
-from horae.timing.cron import parse_cron
+from horae.timing.cron.back import to_cron
+from horae.timing.cron.line import parse_cron
+from horae.timing.ical.text import read_rfc5545, write_rfc5545
 from horae.timing.recurrence import Gap, Grid, RecurrenceSet, Repeat, SlotException
-from horae.timing.rfc5545 import read_rfc5545, write_rfc5545
 from horae.timing.rules import FREQUENCIES, Rule
-from horae.timing.tocron import to_cron
 
 BEGIN = datetime(2024, 1, 1)
 AFTER = datetime(2026, 6, 1, tzinfo=UTC)

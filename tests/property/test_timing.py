@@ -18,7 +18,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from horae.errors import Invalid
-from horae.timing.cron import parse_cron
+from horae.timing.cron.line import parse_cron
 from horae.timing.recurrence import Grid, RecurrenceSet, default_policy
 from horae.timing.schedule import parse_schedule
 from horae.timing.zones import names

@@ -1,7 +1,7 @@
 """Days as sentences speak of them: the middle between words and recurrence rules.
 
-Words become `Days` (`phrasedays`), `Days` become rules here, rules become `Days` again (`ruledays`), and these become
-words (`daywords`). All that is said in one `Days` must hold at once; several of them are a union.
+Words become `Days` (`phrases.days`), `Days` become rules here, rules become `Days` again (`words.ruledays`), and these become
+words (`words.days`). All that is said in one `Days` must hold at once; several of them are a union.
 
 Times of day are seconds after midnight.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from horae.errors import Invalid
-from horae.timing.cron import parse_cron
+from horae.timing.cron.line import parse_cron
 from horae.timing.rules import Day, Freq, Rule, label, products
 
 

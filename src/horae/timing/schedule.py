@@ -18,12 +18,12 @@ from typing import Literal
 
 from horae.errors import Invalid
 from horae.limits import SCHEDULE_CHARS_MAX
-from horae.timing.cron import parse_cron
+from horae.timing.cron.line import parse_cron
 from horae.timing.dates import read_instant
-from horae.timing.phrases import parse_phrase
+from horae.timing.ical.text import BEGINS, read_rfc5545
+from horae.timing.phrases.phrase import parse_phrase
 from horae.timing.recurrence import Gap, RecurrenceSet, Repeat, default_policy
-from horae.timing.rfc5545 import BEGINS, read_rfc5545
-from horae.timing.words import describe
+from horae.timing.words.sets import describe
 from horae.timing.zones import zone
 
 Kind = Literal["once", "interval", "cron", "phrase", "rrule"]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from horae.errors import Invalid
-from horae.timing.cron import WORDS, parse_cron
+from horae.timing.cron.line import WORDS, parse_cron
 from horae.timing.recurrence import RecurrenceSet
 from horae.timing.rules import FR, MO, WORKDAYS, Rule
 from horae.timing.schedule import parse_schedule

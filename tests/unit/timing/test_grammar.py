@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from horae.errors import Invalid
-from horae.timing.grammar import (
+from horae.timing.phrases.grammar import (
     Leaf,
     Name,
     Part,

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from horae.errors import Invalid
-from horae.timing.phrases import FORMS, parse_phrase
+from horae.timing.phrases.phrase import FORMS, parse_phrase
 from horae.timing.recurrence import Grid, RecurrenceSet
-from horae.timing.words import describe
+from horae.timing.words.sets import describe
 
 NAME = "Europe/Berlin"
 ANCHOR = datetime(2026, 11, 30, 8, 0, 0, 500_000, tzinfo=UTC)  # Monday, 09:00 in Berlin

@@ -8,8 +8,8 @@ from itertools import islice
 import pytest
 
 from horae.errors import Invalid
+from horae.timing.ical.text import read_rfc5545, write_rfc5545
 from horae.timing.recurrence import Grid, RecurrenceSet, SlotException
-from horae.timing.rfc5545 import read_rfc5545, write_rfc5545
 from horae.timing.rules import Rule
 from horae.timing.schedule import parse_schedule
 

@@ -8,7 +8,7 @@ import pytest
 
 from horae.errors import Invalid
 from horae.limits import SCHEDULE_CHARS_MAX
-from horae.timing.phrases import FORMS
+from horae.timing.phrases.phrase import FORMS
 from horae.timing.schedule import parse_schedule
 
 NAME = "Europe/Berlin"

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import pytest
 
 from horae.errors import Invalid
-from horae.timing.cron import parse_cron
+from horae.timing.cron.back import to_cron
+from horae.timing.cron.line import parse_cron
 from horae.timing.recurrence import Grid, RecurrenceSet, SlotException
 from horae.timing.rules import WORKDAYS, Rule
 from horae.timing.schedule import parse_schedule
-from horae.timing.tocron import to_cron
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 START = datetime(2026, 11, 30, 12)

@@ -11,7 +11,7 @@ import pytest
 from horae.errors import Invalid
 from horae.timing.recurrence import Grid, RecurrenceSet, Rule, SlotException, default_policy
 from horae.timing.schedule import parse_schedule
-from horae.timing.words import describe
+from horae.timing.words.sets import describe
 
 NAME = "Europe/Berlin"
 ANCHOR = datetime(2026, 11, 30, 8, tzinfo=UTC)  # Monday, 09:00 in Berlin

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from horae.errors import Invalid
 from horae.timing.daysets import Days
-from horae.timing.grammar import Name, Rule, Words, choice, many, optional, reading, sequence
-from horae.timing.phrasetimes import DAY_OF_MONTH, JOINT, MONTH, NUMBERS, ORDINAL
-from horae.timing.phraseweekdays import ONE_WEEKDAY, WORKDAYS, Row
+from horae.timing.phrases.grammar import Name, Rule, Words, choice, many, optional, reading, sequence
+from horae.timing.phrases.times import DAY_OF_MONTH, JOINT, MONTH, NUMBERS, ORDINAL
+from horae.timing.phrases.weekdays import ONE_WEEKDAY, WORKDAYS, Row
 from horae.timing.rules import Day
 from horae.timing.vocabulary import MONTH_LENGTHS, MONTHS, WEEKDAYS, ordinal
 

@@ -13,9 +13,9 @@ from datetime import date
 from horae.errors import Invalid
 from horae.timing.dates import Moment
 from horae.timing.durations import UNITS, parse_duration, period_words
-from horae.timing.grammar import Leaf, Name, Placed, Rule, choice, many, optional, reading, sequence
-from horae.timing.timewords import clock
+from horae.timing.phrases.grammar import Leaf, Name, Placed, Rule, choice, many, optional, reading, sequence
 from horae.timing.vocabulary import MONTH_OF, MONTHS, ORDINAL_OF, WEEKDAY_OF, WEEKDAYS
+from horae.timing.words.times import clock
 
 DAY_S = 86400
 

@@ -25,7 +25,7 @@ from horae.timing.dates import Moment, Reading, begin_of, end_of, instant_of, wa
 from horae.timing.days import plainly_fires
 from horae.timing.daysets import Days, rules_of
 from horae.timing.durations import period_words
-from horae.timing.forms import Clause, Every, Once
+from horae.timing.phrases.forms import Clause, Every, Once
 from horae.timing.recurrence import Grid, RecurrenceSet, default_policy
 from horae.timing.rules import Rule
 from horae.timing.walls import HORIZON_S, layer_of, walls_of

@@ -12,10 +12,10 @@ from typing import NoReturn
 from horae.errors import Invalid
 from horae.limits import RULE_INTERVAL_MAX
 from horae.timing.daysets import EVERY_DAY, Days
-from horae.timing.grammar import Place, Placed, Refused, Rule, choice, many, optional, reading, sequence
-from horae.timing.phraseperiods import MONTHS_ONLY, OF_MONTH, OF_PERIOD, OF_YEAR, WEEKS, YEARDATES
-from horae.timing.phrasetimes import COUNT
-from horae.timing.phraseweekdays import ALL_WEEKDAYS, ANY_WEEKDAYS, Row
+from horae.timing.phrases.grammar import Place, Placed, Refused, Rule, choice, many, optional, reading, sequence
+from horae.timing.phrases.periods import MONTHS_ONLY, OF_MONTH, OF_PERIOD, OF_YEAR, WEEKS, YEARDATES
+from horae.timing.phrases.times import COUNT
+from horae.timing.phrases.weekdays import ALL_WEEKDAYS, ANY_WEEKDAYS, Row
 from horae.timing.rules import Freq
 
 

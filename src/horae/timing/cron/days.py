@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from horae.timing.cronfields import FieldSet
+from horae.timing.cron.fields import FieldSet
 from horae.timing.rules import FR, MO, SA, SU, WORKDAYS, Day, Rule, label
 
 _ALL_MONTHS = tuple(range(1, 13))

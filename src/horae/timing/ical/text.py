@@ -22,9 +22,9 @@ from datetime import UTC, datetime, timedelta
 from horae.errors import Invalid
 from horae.limits import RULE_PARTS_MAX, RULES_MAX
 from horae.timing.clockchange import EPOCH, instants_of
-from horae.timing.icaldates import Moment, instants, moment_of, params_of, refused, short, stamp, stamped
+from horae.timing.ical.dates import Moment, instants, moment_of, params_of, refused, short, stamp, stamped
+from horae.timing.ical.rrule import grid_of, parts_of, rule_of, written_grid, written_rule
 from horae.timing.recurrence import Grid, RecurrenceSet, SlotException
-from horae.timing.rrule import grid_of, parts_of, rule_of, written_grid, written_rule
 from horae.timing.rules import Rule
 from horae.timing.walls import layer_of
 from horae.timing.zones import zone

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from horae.timing.cron import parse_cron
+from horae.timing.cron.line import parse_cron
 from horae.timing.daysets import Days
-from horae.timing.ruledays import said_of
 from horae.timing.rules import WORKDAYS
+from horae.timing.words.ruledays import said_of
 
 _ROWS = (*range(1, 32), *range(-31, 0))
 _FRONT = tuple(range(1, 32))  # these are all days too: what needs every day of the month needs these cells only

@@ -21,9 +21,9 @@ from typing import Literal, NamedTuple
 from horae.errors import Invalid
 from horae.timing.clockchange import Gap, Repeat
 from horae.timing.durations import parse_duration
-from horae.timing.forms import NEAR, SCHEDULE, Clause, Once
-from horae.timing.grammar import expected, match
-from horae.timing.phrasesets import Meaning, meaning
+from horae.timing.phrases.forms import NEAR, SCHEDULE, Clause, Once
+from horae.timing.phrases.grammar import expected, match
+from horae.timing.phrases.sets import Meaning, meaning
 from horae.timing.recurrence import RecurrenceSet
 from horae.timing.zones import zone
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from horae.errors import Invalid
 from horae.limits import RULE_PARTS_MAX
-from horae.timing.icaldates import Moment, refused, short, stamp, until
+from horae.timing.ical.dates import Moment, refused, short, stamp, until
 from horae.timing.recurrence import Grid
 from horae.timing.rules import FREQUENCIES, Day, Rule
 from horae.timing.walls import layer_of

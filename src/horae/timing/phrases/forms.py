@@ -4,7 +4,7 @@
     item       a date with a time · clause, then clause, then ...
     clause     an interval, or days with times; behind it `starting`, `until`, `10 times`, `except`
 
-The values are what is said. What it means takes a zone and the instant of writing: see `phrasesets`.
+The values are what is said. What it means takes a zone and the instant of writing: see `sets`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,21 @@ from horae.errors import Invalid
 from horae.timing.dates import Moment
 from horae.timing.daysets import EVERY_DAY, Days
 from horae.timing.durations import parse_duration
-from horae.timing.grammar import Leaf, Name, Place, Placed, Refused, Rule, choice, many, optional, reading, sequence
-from horae.timing.phrasedays import DAYS, MONTHS_ONLY, in_months, sayable
-from horae.timing.phrasetimes import BARE_PERIOD, COUNT, DATE, DURATION, JOINT, MOMENT, PERIOD, ROUNDS, TIME, TIMES
+from horae.timing.phrases.days import DAYS, MONTHS_ONLY, in_months, sayable
+from horae.timing.phrases.grammar import (
+    Leaf,
+    Name,
+    Place,
+    Placed,
+    Refused,
+    Rule,
+    choice,
+    many,
+    optional,
+    reading,
+    sequence,
+)
+from horae.timing.phrases.times import BARE_PERIOD, COUNT, DATE, DURATION, JOINT, MOMENT, PERIOD, ROUNDS, TIME, TIMES
 
 
 class Once(NamedTuple):

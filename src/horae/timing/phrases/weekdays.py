@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from horae.timing.daysets import Days
-from horae.timing.grammar import Name, Rule, choice, many, reading, sequence
-from horae.timing.phrasetimes import JOINT, WEEKDAY
+from horae.timing.phrases.grammar import Name, Rule, choice, many, reading, sequence
+from horae.timing.phrases.times import JOINT, WEEKDAY
 from horae.timing.vocabulary import WEEKDAYS
 
 Row = tuple[int, ...]

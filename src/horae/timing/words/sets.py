@@ -16,15 +16,15 @@ from itertools import groupby
 from horae.timing.clockchange import SECOND
 from horae.timing.dates import begin_of, end_of
 from horae.timing.daysets import EVERY_DAY, Days, rules_of
-from horae.timing.dayunion import simplified
-from horae.timing.daywords import in_order, is_date, months_words, union_words
 from horae.timing.durations import period_words
 from horae.timing.recurrence import RecurrenceSet, default_policy
-from horae.timing.ruledays import Said, said_of
 from horae.timing.rules import Rule
-from horae.timing.stretches import Stretch, bare, bare_grid, begin_words, change_words, end_words
-from horae.timing.timewords import clock, date_words, instant_words, seconds_of, times_words
 from horae.timing.vocabulary import MONTHS, WEEKDAYS, listed, numbered, ordinal
+from horae.timing.words.days import in_order, is_date, months_words, union_words
+from horae.timing.words.dayunion import simplified
+from horae.timing.words.ruledays import Said, said_of
+from horae.timing.words.stretches import Stretch, bare, bare_grid, begin_words, change_words, end_words
+from horae.timing.words.times import clock, date_words, instant_words, seconds_of, times_words
 from horae.timing.zones import zone
 
 __all__ = ["MONTHS", "WEEKDAYS", "describe"]

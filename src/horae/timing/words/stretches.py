@@ -20,8 +20,8 @@ from horae.timing.dates import begin_of, end_of
 from horae.timing.days import plainly_fires
 from horae.timing.recurrence import Grid, RecurrenceSet
 from horae.timing.rules import Rule
-from horae.timing.timewords import date_words, instant_words, wall_words
 from horae.timing.walls import DAY, HORIZON_S, layer_of, walls_of
+from horae.timing.words.times import date_words, instant_words, wall_words
 from horae.timing.zones import zone
 
 _WALL_EPOCH = datetime(1970, 1, 1)

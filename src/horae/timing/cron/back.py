@@ -18,8 +18,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from horae.errors import Invalid
-from horae.timing.cron import parse_cron
-from horae.timing.cronfields import DAY, HOUR, MINUTE, MONTH, WEEKDAY, Field
+from horae.timing.cron.fields import DAY, HOUR, MINUTE, MONTH, WEEKDAY, Field
+from horae.timing.cron.line import parse_cron
 from horae.timing.days import ones
 from horae.timing.normal import Kind, fits_a_month, spelled, table
 from horae.timing.recurrence import RecurrenceSet

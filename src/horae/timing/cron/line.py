@@ -1,6 +1,6 @@
 """Cron lines: five fields or one @word, to recurrence rules.
 
-The dialect is Debian's (see `cronfields` for a field, `crondays` for the two day fields). A line that reads as one
+The dialect is Debian's (see `fields` for a field, `days` for the two day fields). A line that reads as one
 thing and means another is refused if there is another spelling for it (six fields, `5/15`, `22-2`), else accepted with
 a warning that says the true meaning (`*/90`, `*/7`, `0 9 1 * 1`). What can never fire is refused: a job that waits for
 31 February looks healthy for ever.
@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from horae.errors import Invalid
-from horae.timing.crondays import day_rules, either
-from horae.timing.cronfields import DAY, HOUR, MINUTE, MONTH, WEEKDAY, FieldSet, parse_field
+from horae.timing.cron.days import day_rules, either
+from horae.timing.cron.fields import DAY, HOUR, MINUTE, MONTH, WEEKDAY, FieldSet, parse_field
 from horae.timing.days import plainly_fires
 from horae.timing.rules import Rule
 from horae.timing.walls import layer_of

@@ -2,7 +2,7 @@
 
 A grammar is a tree of parts: a fixed word, one of several names, a token of a shape, a sequence, a choice, an optional
 part, a list, a named rule. It is data: the parser, the railroad diagrams, the written grammar and the random sentences
-of the tests come from the same tree (see `phrases`).
+of the tests come from the same tree (see `phrases.phrase`).
 
 Two steps. First only the shape is matched: each part says at which tokens it can end when it begins at a given one, and
 all its ways are followed, so nothing depends on the order of the alternatives but which of two equal readings is taken.
@@ -22,7 +22,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from horae.timing.phrasetext import Text, key_of
+from horae.timing.phrases.text import Text, key_of
 
 Ends = list[tuple[int, Any]]
 """Where a part can end, each with the tree of how it got there."""

@@ -1,0 +1,1 @@
+"""Cron lines: text to rules, and sets back to text."""

@@ -1,0 +1,1 @@
+"""RFC 5545 text: to sets and back."""

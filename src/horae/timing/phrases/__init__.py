@@ -1,0 +1,1 @@
+"""Phrases: a small fixed English for schedules, as a grammar."""

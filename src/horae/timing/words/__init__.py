@@ -1,0 +1,1 @@
+"""Words: sets in plain English, exact."""
