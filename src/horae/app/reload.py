@@ -10,15 +10,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
+from horae.core.cadence import grace_of
 from horae.core.instants import from_us
 from horae.core.jobfile import cadence_digest, edit, read
 from horae.core.model import Job
 from horae.core.states import HELD
 from horae.errors import Conflict, Invalid, NotFound, Problem
-from horae.limits import ONE_SHOT_GRACE_S, VANISHED_MIN, VANISHED_SHARE
+from horae.limits import VANISHED_MIN, VANISHED_SHARE
 from horae.ports import Home, Tx
 from horae.timing.schedule import Schedule, parse_schedule
 
@@ -206,10 +207,13 @@ def plan_of(job: Job, row: dict[str, Any] | None, now: datetime) -> Schedule:
     anchor = now if row is None or not same else from_us(row["anchor_at"])
     asked = job.clock_change
     schedule = parse_schedule(job.schedule, job.timezone, anchor=anchor, gap=asked.gap, repeat=asked.repeat)
-    if not same and schedule.set.next_after(now - timedelta(seconds=ONE_SHOT_GRACE_S)) is None:
+    if not same and schedule.set.next_after(now - grace_of(schedule.set)) is None:
+        says, hint = "is in the past", "give an instant that is still to come, or `in 10m`"
+        if schedule.set.recurs:
+            says, hint = "has ended", "let it end later, or not at all"
         raise Invalid(
-            f"jobs/{job.slug}.md: schedule {job.schedule!r} is in the past ({schedule.meaning})",
-            "give an instant that is still to come, or `in 10m`",
+            f"jobs/{job.slug}.md: schedule {job.schedule!r} {says} ({schedule.meaning})",
+            hint,
             file=f"jobs/{job.slug}.md",
             line=None,
             key="schedule",

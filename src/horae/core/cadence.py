@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from horae.core.instants import from_us
 from horae.core.model import ClockChange
+from horae.limits import ONE_SHOT_GRACE_S
 from horae.timing.clockchange import EPOCH, SECOND, Gap, Repeat, span_at
 from horae.timing.recurrence import RecurrenceSet
 from horae.timing.schedule import parse_schedule
@@ -35,6 +36,11 @@ def slots_of(row: Row) -> RecurrenceSet:
 def parsed(schedule: str, timezone: str, anchor_us: int, gap: Gap | None, repeat: Repeat | None) -> RecurrenceSet:
     """The same of its columns."""
     return parse_schedule(schedule, timezone, anchor=from_us(anchor_us), gap=gap, repeat=repeat).set
+
+
+def grace_of(slots: RecurrenceSet) -> timedelta:
+    """How long ago an instant may have passed and is still meant: somebody typed it. Only for single instants."""
+    return timedelta(seconds=0 if slots.recurs else ONE_SHOT_GRACE_S)
 
 
 def without_effect(asked: ClockChange, slots: RecurrenceSet, now: datetime) -> str | None:

@@ -12,17 +12,16 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from sqlite3 import Connection, Row
 from typing import Any
 
-from horae.core.cadence import slots_of
+from horae.core.cadence import grace_of, slots_of
 from horae.core.catchup import backlog
 from horae.core.identity import slot_key
 from horae.core.instants import from_us, to_us
 from horae.core.model import Job
 from horae.errors import Problem
-from horae.limits import ONE_SHOT_GRACE_S
 from horae.store.journal import Journal
 from horae.timing.recurrence import RecurrenceSet
 from horae.timing.zones import offset_s
@@ -67,7 +66,7 @@ class Plan:
         if slot is None:
             ending = (
                 "it was to run once"
-                if len(slots.dates) == 1 and not slots.rules
+                if len(slots.dates) == 1 and not slots.recurs
                 else "the schedule has no further slot"
             )
             self._db.execute("UPDATE job SET cursor_at = NULL, ending = ? WHERE id = ?", (ending, job_id))
@@ -132,8 +131,7 @@ class Plan:
         slots = slots_of(row)
         if old is not None:
             self.drop(old, "the schedule was changed", keep=slots)
-        grace = timedelta(seconds=ONE_SHOT_GRACE_S if slots.dates else 0)
-        self.plan_next(job.id, after=self.now - grace)
+        self.plan_next(job.id, after=self.now - grace_of(slots))
         self.complete_if_done(job.id)
 
     def drop(self, old: dict[str, Any], reason: str, *, keep: RecurrenceSet | None) -> None:

@@ -93,6 +93,11 @@ class RecurrenceSet:
     def __hash__(self) -> int:
         return hash(self.normal)
 
+    @property
+    def recurs(self) -> bool:
+        """Whether it is more than single dates."""
+        return bool(self.rules or self.grids)
+
     def next_after(self, instant: datetime) -> datetime | None:
         """The first slot strictly after the instant."""
         found = self._next((instant - EPOCH) // SECOND + 1)

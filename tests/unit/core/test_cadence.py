@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from horae.core.cadence import slots_of, without_effect
+from horae.core.cadence import grace_of, slots_of, without_effect
 from horae.core.instants import to_us
 from horae.core.model import ClockChange
 from horae.timing.schedule import parse_schedule
@@ -61,3 +61,18 @@ def test_a_policy_that_can_never_matter_is_said(
 ) -> None:
     warning = without_effect(asked, parse_schedule(schedule, timezone, anchor=NOW).set, NOW)
     assert (warning is None) if says is None else (says in str(warning))
+
+
+@pytest.mark.parametrize(
+    ("schedule", "seconds"),
+    [
+        ("2026-11-30T11:59:30Z", 60),
+        ("RDATE:20261130T115930Z,20261224T180000Z", 60),
+        ("every day at 9am", 0),
+        ("every 90 minutes", 0),
+        ("DTSTART:20261130T115900Z RRULE:FREQ=MINUTELY;COUNT=2 RDATE:20261130T115930Z", 0),
+    ],
+)
+def test_only_single_instants_may_have_just_passed(schedule: str, seconds: int) -> None:
+    """What recurs has a next slot: one that has passed must not run late because there is a date beside it."""
+    assert grace_of(slots_of(row(schedule))).total_seconds() == seconds

@@ -28,8 +28,8 @@ def first(text: str, count: int = 3, zone: str = PARIS, after: datetime = MONDAY
     [
         ("RRULE:FREQ=WEEKLY;BYDAY=MO;BYHOUR=9;BYMINUTE=0", ["2026-12-07 08:00:00", "2026-12-14 08:00:00"]),
         ("FREQ=DAILY;BYHOUR=9;BYMINUTE=0", ["2026-12-01 08:00:00", "2026-12-02 08:00:00"]),
-        ("RRULE:FREQ=DAILY", ["2026-12-01 08:30:00", "2026-12-02 08:30:00"]),
-        ("rrule:freq=weekly;interval=2", ["2026-12-14 08:30:00", "2026-12-28 08:30:00"]),
+        ("RRULE:FREQ=DAILY", ["2026-11-30 08:31:00", "2026-12-01 08:31:00"]),
+        ("rrule:freq=weekly;interval=2", ["2026-11-30 08:31:00", "2026-12-14 08:31:00"]),
         (
             "DTSTART;TZID=Europe/Paris:20261201T090000 RRULE:FREQ=MONTHLY;BYDAY=-1FR;COUNT=2",
             ["2026-12-25 08:00:00", "2027-01-29 08:00:00"],
@@ -80,6 +80,14 @@ def test_count_includes_what_is_left_out() -> None:
     assert first(text, 9) == ["2026-12-01 08:00:00", "2026-12-03 08:00:00"]
 
 
+def test_count_counts_from_the_first_slot_that_can_still_run() -> None:
+    """The rule is written at 09:30:42: its minute has passed."""
+    assert first("RRULE:FREQ=MINUTELY;COUNT=3", 9) == [f"2026-11-30 08:{minute}:00" for minute in (31, 32, 33)]
+    assert first("RRULE:FREQ=DAILY;COUNT=1", 9) == ["2026-11-30 08:31:00"]
+    whole = parse_schedule("RRULE:FREQ=DAILY;COUNT=1", PARIS, anchor=MONDAY.replace(second=0, microsecond=0)).set
+    assert whole.contains(MONDAY.replace(second=0, microsecond=0))
+
+
 def test_blocks_are_segments() -> None:
     text = (
         "DTSTART;TZID=Europe/Paris:20261201T090000 RRULE:FREQ=DAILY;UNTIL=20261202"
@@ -113,16 +121,16 @@ def test_a_zone_in_the_text_wins_and_is_said() -> None:
 )
 def test_written_fixes_the_start(text: str) -> None:
     read = parse_schedule(text, PARIS, anchor=MONDAY)
-    assert read.written.startswith("DTSTART;TZID=Europe/Paris:20261130T093000 RRULE:FREQ=")
+    assert read.written.startswith("DTSTART;TZID=Europe/Paris:20261130T093100 RRULE:FREQ=")
     assert parse_schedule(read.written, PARIS, anchor=MONDAY + timedelta(days=400)).set == read.set
 
 
 @pytest.mark.parametrize(
     ("text", "warning"),
     [
-        ("RRULE:FREQ=DAILY", "the rule has no BYHOUR and no BYMINUTE: it takes 09:30"),
-        ("RRULE:FREQ=DAILY;BYHOUR=7", "the rule has no BYMINUTE: it takes minute 30"),
-        ("RRULE:FREQ=HOURLY", "the rule has no BYMINUTE: it takes minute 30"),
+        ("RRULE:FREQ=DAILY", "the rule has no BYHOUR and no BYMINUTE: it takes 09:31"),
+        ("RRULE:FREQ=DAILY;BYHOUR=7", "the rule has no BYMINUTE: it takes minute 31"),
+        ("RRULE:FREQ=HOURLY", "the rule has no BYMINUTE: it takes minute 31"),
         ("DTSTART;VALUE=DATE:20261201 RRULE:FREQ=DAILY", "names a day"),
         ("DTSTART:20261201T090000 RRULE:FREQ=WEEKLY;BYDAY=MO", "does not fit its own rule"),
         ("DTSTART:20261201T090000 RRULE:FREQ=DAILY EXDATE:20261202T100000", "it leaves nothing out"),

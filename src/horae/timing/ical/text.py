@@ -6,8 +6,8 @@ hold for all. RECURRENCE-ID with a DTSTART moves one slot, with STATUS:CANCELLED
 
 Where the RFC leaves a reading open: a DTSTART off its own rule is no slot (a warning says so); UNTIL as a day includes
 that day, a floating one is a time of the zone; COUNT counts instances that EXDATE leaves out. A DTSTART in UTC with a
-plain step (every n minutes, hours, days, weeks) is elapsed time. Without a DTSTART a rule starts at the minute of the
-anchor, and `written` says so. What a job cannot mean is refused by name: EXRULE, periods, steps under a minute,
+plain step (every n minutes, hours, days, weeks) is elapsed time. Without a DTSTART a rule starts at the first whole minute
+from the anchor on, and `written` says so. What a job cannot mean is refused by name: EXRULE, periods, steps under a minute,
 RSCALE, several seconds in a minute, COUNT with several rules.
 
 Invariant: `read(write(s)).set == s` for every set that `write` accepts.
@@ -69,7 +69,7 @@ def read_rfc5545(text: str, timezone: str, *, anchor: datetime) -> Calendar:
     """Read the text. Times without a zone are the zone's; a rule without DTSTART starts at `anchor`. Raises `Invalid`."""
     found = _collect(text)
     place = _place(found, timezone)
-    start = anchor.astimezone(zone(place)).replace(tzinfo=None, second=0, microsecond=0)
+    start = _whole_minute(anchor.astimezone(zone(place)).replace(tzinfo=None))
     warnings: list[str] = []
     rules: list[Rule] = []
     grids: list[Grid] = []
@@ -107,6 +107,12 @@ def read_rfc5545(text: str, timezone: str, *, anchor: datetime) -> Calendar:
         line = f"DTSTART{stamped(start, place)} {line}"
         warnings += _bare_warnings(found.blocks[0].rules[0], start)
     return Calendar(slots, line, tuple(warnings))
+
+
+def _whole_minute(wall: datetime) -> datetime:
+    """The first whole minute from there on: what has passed already must not be counted by COUNT."""
+    minute = wall.replace(second=0, microsecond=0)
+    return minute if minute == wall else minute + timedelta(minutes=1)
 
 
 def _collect(text: str) -> _Collected:
