@@ -15,7 +15,7 @@ HORIZON_YEARS = (
 )
 RULE_INTERVAL_MAX = 1_000_000  # INTERVAL of an RRULE: two years of minutes; more is a mistake
 RULE_COUNT_MAX = 1_000_000  # COUNT of an RRULE ...
-RULE_COUNT_YEARS = 200  # ... which must be used up within so many years: looking for its end costs a step a month
+RULE_COUNT_YEARS = 100  # ... which must be used up within so many years: looking for its end costs a step a month
 RULES_MAX = 40  # RRULEs of one schedule: each is searched by itself
 RULE_PARTS_MAX = 2000  # values in all BY lists of a schedule, and single dates: the cost of reading grows with them
 MISSED_ROWS_MAX = 100  # more missed slots than this become one span row

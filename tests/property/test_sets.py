@@ -125,6 +125,8 @@ def _text(slots: RecurrenceSet) -> str | None:
 @settings(max_examples=250, deadline=None)
 @given(sets(), st.data())
 def test_through_rfc_5545_text_and_back(slots: RecurrenceSet, data: st.DataObject) -> None:
+    begun = tuple(rule for rule in slots.rules if rule.start is not None or rule.since is not None)
+    slots = replace(slots, rules=begun or slots.rules, grids=slots.grids if begun else ())  # no text says both kinds
     some = list(islice(slots.between(AFTER, FAR), 3))
     laid = tuple(
         SlotException(slot, data.draw(st.sampled_from([None, slot + timedelta(hours=5)]))) for slot in some[1:]
@@ -136,8 +138,7 @@ def test_through_rfc_5545_text_and_back(slots: RecurrenceSet, data: st.DataObjec
     text = _text(slots)
     if text is None:
         return
-    read = read_rfc5545(text, slots.zone, anchor=start).set
-    read = replace(read, gap=slots.gap, repeat=slots.repeat)
+    read = read_rfc5545(text, slots.zone, anchor=start, gap=slots.gap, repeat=slots.repeat).set
     assert list(islice(read.due_between(start, FAR), 40)) == list(islice(slots.due_between(start, FAR), 40))
 
 

@@ -27,18 +27,17 @@ from horae.timing.walls import DAY, layer_of, walls_of
 def normal_rules(rules: tuple[Rule, ...], zone: str, gap: Gap, repeat: Repeat) -> tuple[object, ...]:
     """The normal form of a union of rules in a zone."""
     groups: dict[object, list[Rule]] = {}
-    for rule in map(canonical, rules):
-        monthly = fits_a_month(rule)
-        key = (rule.start, rule.count, rule.since, rule.until, None if monthly else rule)
-        groups.setdefault(key, []).append(rule)
+    for rule in rules:
+        alone = rule if rule.count is not None or not fits_a_month(canonical(rule)) else None  # a COUNT is of one rule
+        groups.setdefault((rule.start, rule.since, rule.until, alone), []).append(rule)
     found: list[tuple[object, ...]] = []
     for group in groups.values():
         first, last = _ends(tuple(group), zone, gap, repeat)
-        if fits_a_month(group[0]):
-            shape: object = spelled(tuple(group))
+        rule = canonical(group[0])
+        if fits_a_month(rule):
+            shape: object = spelled(tuple(map(canonical, group)))
         else:
-            shape = replace(group[0], start=None, interval=1, count=None, since=None, until=None), group[0].interval
-        rule = group[0]
+            shape = replace(rule, start=None, interval=1, count=None, since=None, until=None), rule.interval
         # Inside a change the bounds of walls and those of instants cut differently, though the ends may be the same
         exact = (rule.start, rule.count, rule.since, rule.until) if _changes_near(zone, first, last) else None
         entry = (shape, first, last, exact)

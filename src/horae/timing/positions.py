@@ -17,7 +17,7 @@ _PICKS_KEPT = 600  # months
 class Picked:
     """The instances that BYSETPOS picks from weeks, months or years."""
 
-    __slots__ = ("_days", "_known", "_positions", "_rule", "_times")
+    __slots__ = ("_days", "_known", "_positions", "_rule", "_times", "_year")
 
     def __init__(self, days: Days, rule: Rule, times: int) -> None:
         self._days = days
@@ -25,6 +25,7 @@ class Picked:
         self._times = ones(times)
         self._positions = rule.bysetpos
         self._known: dict[int, dict[int, int]] = {}
+        self._year: tuple[int, dict[int, int]] = (0, {})
 
     def days(self, year: int, month: int, first: int) -> int:
         """The days of the month that have an instance, as bits."""
@@ -44,28 +45,39 @@ class Picked:
 
     def _pick(self, year: int, month: int, first: int) -> dict[int, int]:
         """The picked minutes of each day of the month that has some."""
+        if self._rule.freq == "MONTHLY":
+            return self._from([self._numbers(year, month, first)])
         length = month_length(year, month)
+        if self._rule.freq == "YEARLY":
+            if self._year[0] != year:
+                self._year = year, self._from([self._days_of_year(year)])
+            picked = self._year[1]
+        else:
+            picked = self._from(self._weeks(year, month, first, length))
+        return {day: minutes for day, minutes in picked.items() if first <= day < first + length}
+
+    def _from(self, periods: list[list[int]]) -> dict[int, int]:
+        """The picked minutes of the days of some periods."""
         found: dict[int, int] = {}
-        for period in self._periods(year, month, first, length):
+        times = self._times
+        for days in periods:
             for position in self._positions:
-                place = position - 1 if position > 0 else len(period) * len(self._times) + position
-                if 0 <= place < len(period) * len(self._times):
-                    day = period[place // len(self._times)]
-                    if first <= day < first + length:
-                        found[day] = found.get(day, 0) | 1 << self._times[place % len(self._times)]
+                place = position - 1 if position > 0 else len(days) * len(times) + position
+                if 0 <= place < len(days) * len(times):
+                    day = days[place // len(times)]
+                    found[day] = found.get(day, 0) | 1 << times[place % len(times)]
         return found
 
-    def _periods(self, year: int, month: int, first: int, length: int) -> list[list[int]]:
-        """The days, as numbers, of every period that has a day in the month."""
-        if self._rule.freq == "MONTHLY":
-            return [self._numbers(year, month, first)]
-        if self._rule.freq == "YEARLY":
-            opening = date(year, 1, 1).toordinal() - EPOCH_DAY
-            months: list[int] = []
-            for number in range(1, 13):
-                months += self._numbers(year, number, opening)
-                opening += month_length(year, number)
-            return [months]
+    def _days_of_year(self, year: int) -> list[int]:
+        first = date(year, 1, 1).toordinal() - EPOCH_DAY
+        days: list[int] = []
+        for month in range(1, 13):
+            days += self._numbers(year, month, first)
+            first += month_length(year, month)
+        return days
+
+    def _weeks(self, year: int, month: int, first: int, length: int) -> list[list[int]]:
+        """The days of every week that has a day in the month."""
         before = (year, month - 1) if month > 1 else (year - 1, 12)
         after = (year, month + 1) if month < 12 else (year + 1, 1)
         around = self._numbers(year, month, first) + self._numbers(*after, first + length)

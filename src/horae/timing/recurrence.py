@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
-from itertools import combinations, pairwise
+from itertools import islice, pairwise, takewhile
 from typing import NamedTuple
 
 from horae.errors import Invalid
@@ -33,7 +33,7 @@ from horae.timing.clockchange import EPOCH, SECOND, Gap, Repeat
 from horae.timing.normal import normal_rules
 from horae.timing.rules import Rule
 from horae.timing.ruleslots import EARLIEST, LATEST, RuleSlots
-from horae.timing.walls import minutes_of_day, walls_of
+from horae.timing.walls import SUBDAILY, times_of_day, walls_of
 
 __all__ = ["Gap", "Grid", "RecurrenceSet", "Repeat", "Rule", "SlotException", "default_policy"]
 
@@ -131,15 +131,16 @@ class RecurrenceSet:
         return heapq.merge(plain, dues)
 
     def count(self, after: datetime, until: datetime, limit: int = MISSED_COUNT_MAX) -> int:
-        """How many slots are in (after, until]; `limit` when there are more. Arithmetic unless parts may meet."""
+        """How many slots are in (after, until]; `limit` when there are more. Arithmetic, but where parts meet."""
         start = max((after - EPOCH) // SECOND + 1, EARLIEST)
         end = min((until - EPOCH) // SECOND, LATEST)
         if end < start:
             return 0
         steady = [part for part in self._parts if not isinstance(part, _Dates)]
-        if any(one.low <= other.high and other.low <= one.high for one, other in combinations(steady, 2)):
-            return self._count_by_walking(start, end, limit)
-        total = sum(part.count(start, end, limit + len(self._left_out)) for part in steady)
+        total = 0
+        for index, part in enumerate(steady):
+            total += part.count(start, end, limit + len(self._left_out))
+            total -= _shared(part, steady[:index], start, end, limit)
         single = (date for date in _seconds(self.dates) if start <= date <= end)
         total += sum(not any(part.has(date) for part in steady) for date in single)
         total -= sum(start <= date <= end and any(part.has(date) for part in self._parts) for date in self._left_out)
@@ -164,7 +165,9 @@ class RecurrenceSet:
         grids: list[Grid] = []
         for grid in self.grids:
             passed = max(0, -((grid.anchor - since) // timedelta(seconds=grid.period_s)))
-            grids.append(replace(grid, anchor=grid.anchor + timedelta(seconds=passed * grid.period_s)))
+            begin = (grid.anchor - EPOCH) // SECOND + passed * grid.period_s
+            if begin <= LATEST:  # else nothing of it is left
+                grids.append(replace(grid, anchor=EPOCH + timedelta(seconds=begin)))
         return replace(
             self,
             rules=tuple(replace(rule, since=max(rule.since or since, since)) for rule in self.rules),
@@ -191,8 +194,10 @@ class RecurrenceSet:
     def normal(self) -> tuple[object, ...]:
         """A value that is equal for equal sets: what is said in several ways, in one of them."""
         rules = normal_rules(self.rules, self.zone, self.gap, self.repeat)
-        ends = {grid: RecurrenceSet("UTC", grids=(grid,)).last_until(grid.until) for grid in self.grids if grid.until}
-        shown = sorted((grid.period_s, grid.anchor, str(ends.get(grid))) for grid in self.grids)
+        lasts = [(grid, grid.until and _GridSlots(grid).last(LATEST)) for grid in self.grids]
+        shown = sorted(
+            (grid.period_s, grid.anchor, str(last)) for grid, last in lasts if grid.until is None or last is not None
+        )
         bare = replace(self, dates=(), exdates=(), exceptions=()) if self.dates or self.exdates else self
         dates = tuple(date for date in self.dates if date not in self.exdates and not bare.contains(date))
         left_out = tuple(date for date in self.exdates if bare.contains(date))
@@ -250,13 +255,6 @@ class RecurrenceSet:
             yield found
             found = self._next(found + 1)
 
-    def _count_by_walking(self, start: int, end: int, limit: int) -> int:
-        total, found = 0, self._next(start)
-        while found is not None and found <= end and total < limit:
-            total += 1
-            found = self._next(found + 1)
-        return total
-
 
 class _GridSlots:
     """The slots of one grid, in the form of `RuleSlots`."""
@@ -269,6 +267,10 @@ class _GridSlots:
     def next(self, at: int) -> int | None:
         slot = self.low if at <= self.low else at + (self.low - at) % self._period
         return slot if slot <= self.high else None
+
+    def walk(self, at: int) -> Iterator[int]:
+        first = self.next(at)
+        return iter(()) if first is None else iter(range(first, self.high + 1, self._period))
 
     def last(self, at: int) -> int | None:
         at = min(at, self.high)
@@ -304,6 +306,9 @@ class _Dates:
         return min(limit, sum(start <= date <= end for date in self._dates))
 
 
+_Steady = RuleSlots | _GridSlots
+
+
 def default_policy(rules: tuple[Rule, ...]) -> tuple[Gap, Repeat]:
     """What a set of rules does at clock changes when its job does not say: `(gap, repeat)`.
 
@@ -315,21 +320,39 @@ def default_policy(rules: tuple[Rule, ...]) -> tuple[Gap, Repeat]:
     1:30" would run four times in a repeated hour. The price is that "every 15 minutes from 0:00 to 5:45" pauses for one
     hour in that night.
     """
-    return ("skip", "both") if rules and all(_goes_around(rule) for rule in rules) else ("shift", "first")
+    if len(rules) == 1:  # nearly always
+        around = _goes_around(rules[0], 0)
+    else:
+        minutes_on: dict[object, int] = {}
+        for rule in rules:  # 9:00 and 9:30 on one day are one timetable, whether one rule says so or two
+            minutes_on[_days_of(rule)] = minutes_on.get(_days_of(rule), 0) | (times_of_day(rule) or 0)
+        around = bool(rules) and all(_goes_around(rule, minutes_on[_days_of(rule)]) for rule in rules)
+    return ("skip", "both") if around else ("shift", "first")
 
 
-def _goes_around(rule: Rule) -> bool:
-    if rule.interval != 1 and rule.freq in {"HOURLY", "MINUTELY"}:
+def _days_of(rule: Rule) -> object:
+    """Equal for rules that run on the same days, as far as their parts tell."""
+    numbered = rule.freq if any(ordinal for ordinal, _ in rule.byday) or rule.bysetpos else ""
+    steps = (rule.freq, rule.interval, rule.start) if rule.interval != 1 and rule.freq not in SUBDAILY else ()
+    lists = (rule.bymonth, rule.bymonthday, rule.byday, rule.byyearday, rule.byweekno, rule.bysetpos)
+    return numbered, steps, lists, rule.since, rule.until
+
+
+def _goes_around(rule: Rule, minutes: int) -> bool:
+    """`minutes`: the times of all rules with the same days, as bits; 0 for those of the rule alone."""
+    if rule.bysetpos and rule.freq not in SUBDAILY:
+        return False
+    if minutes == 0 and rule.freq not in SUBDAILY and len(rule.byhour) < 9:
+        return False  # nine times a day at least, or some pause is too long
+    times = minutes or times_of_day(rule)
+    if times is None:  # a step that comes at other times on other days
         step = rule.interval * (60 if rule.freq == "HOURLY" else 1)
         return step < _FOLLOWS_BELOW_M and not rule.byhour and (rule.freq == "HOURLY" or not rule.byminute)
-    if rule.bysetpos or 0 < len(rule.byhour) < 9:  # nine times a day at least, or some pause is too long
-        return False
-    return _no_long_pause(rule.byhour, rule.byminute)
+    return _no_long_pause(times)
 
 
 @lru_cache(maxsize=1024)
-def _no_long_pause(byhour: tuple[int, ...], byminute: tuple[int, ...]) -> bool:
-    times = minutes_of_day(byhour, byminute)
+def _no_long_pause(times: int) -> bool:
     twice = times | times << 1440
     covered, reach = twice, 1
     while reach < _FOLLOWS_BELOW_M - 1:  # each time stands for itself and the 178 minutes that follow
@@ -338,6 +361,21 @@ def _no_long_pause(byhour: tuple[int, ...], byminute: tuple[int, ...]) -> bool:
         reach += step
     day = (1 << 1440) - 1
     return covered >> 1440 & day == day
+
+
+def _shared(part: _Steady, others: list[_Steady], start: int, end: int, limit: int) -> int:
+    """How many slots of the part in [start, end] some of the others have too. Walks over whichever is sparser."""
+    others = [other for other in others if other.low <= part.high and part.low <= other.high]
+    if not others:
+        return 0
+    if part.count(start, end, limit) <= sum(other.count(start, end, limit) for other in others):
+        own = takewhile(lambda slot: slot <= end, part.walk(start))
+        return sum(any(other.has(slot) for other in others) for slot in islice(own, limit))
+    both: set[int] = set()
+    for other in others:
+        theirs = takewhile(lambda slot: slot <= end, other.walk(start))
+        both |= {slot for slot in islice(theirs, limit) if part.has(slot)}
+    return len(both)
 
 
 def _stretches(rules: tuple[Rule, ...]) -> Iterator[tuple[int | None, int | None, list[Rule]]]:

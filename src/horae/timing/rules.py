@@ -21,10 +21,15 @@ from operator import lt
 from typing import Any, Literal
 
 from horae.errors import Invalid
-from horae.limits import RULE_COUNT_MAX, RULE_INTERVAL_MAX
+from horae.limits import HORIZON_YEARS, RULE_COUNT_MAX, RULE_INTERVAL_MAX
 
 Freq = Literal["MINUTELY", "HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY"]
 FREQUENCIES: tuple[Freq, ...] = ("MINUTELY", "HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY")
+
+STEP_S: dict[str, int] = {
+    "MINUTELY": 60, "HOURLY": 3600, "DAILY": 86400, "WEEKLY": 604800, "MONTHLY": 31 * 86400, "YEARLY": 366 * 86400,
+}  # fmt: skip
+"""The length of a period in seconds, of a month and a year the greatest."""
 
 Day = tuple[int, int]
 """An ordinal within the period (0 = every, -1 = the last) and a weekday (0 = Monday)."""
@@ -159,9 +164,10 @@ def _check_rest(rule: Rule) -> None:
         object.__setattr__(rule, name, values)
         if values and (values[0] < -most or values[-1] > most or 0 in values):
             raise _outside(name, tuple(abs(value) for value in values), 1, most)
+    most = HORIZON_YEARS * 366 * 86400 // STEP_S.get(rule.freq, 1)
     for name, value, low, high in (
         ("bysecond", rule.second, 0, 59),
-        ("interval", rule.interval, 1, RULE_INTERVAL_MAX),
+        ("interval", rule.interval, 1, min(most, RULE_INTERVAL_MAX)),
         ("wkst", rule.wkst, 0, 6),
         ("count", 1 if rule.count is None else rule.count, 1, RULE_COUNT_MAX),
     ):

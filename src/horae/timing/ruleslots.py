@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from horae.timing.clockchange import EPOCH, SECOND, Gap, Repeat, Span, span_at
-from horae.timing.walls import DAY, HORIZON_S, Layer, Walls
+from horae.timing.walls import DAY, Layer, Walls
 
 # Searches stay inside what datetime can hold, with room for offsets.
 EARLIEST = (datetime(2, 1, 1, tzinfo=UTC) - EPOCH) // SECOND
@@ -52,7 +52,7 @@ class RuleSlots:
     def next(self, at: int) -> int | None:
         """The first slot from `at` on, within the horizon."""
         at = max(at, self.low)
-        limit = at + HORIZON_S
+        limit = at + self._walls.reach
         limit = min(limit, self.high)
         while at <= limit:
             span = span_at(self._zone, at)
@@ -93,7 +93,7 @@ class RuleSlots:
     def last(self, at: int) -> int | None:
         """The last slot up to `at`, within the horizon."""
         at = min(at, self.high)
-        floor = max(at - HORIZON_S, self.low)
+        floor = max(at - self._walls.reach, self.low)
         while at >= floor:
             span = span_at(self._zone, at)
             low, high = self._real(span)

@@ -1,9 +1,10 @@
 """The wall times of some rules, as one ascending sequence of integers. No zone, no datetime.
 
-A wall time is the count of seconds since 1970-01-01T00:00 as a clock without a zone shows it. Days are bits of a month
-(`days`), times are bits of a day: bit m stands for minute m, and a rule has one second of the minute. So "the next one"
-is a shift and a look at the lowest bit, whatever the rule holds; a search walks months, never days or minutes, and never
-begins at the rule's start. Rules that differ in their days only become one layer; the others are searched side by side.
+A wall time is the count of seconds since 1970-01-01T00:00 as a clock without a zone shows it. Days are bits of a
+month (`days`), times are bits of a day: bit m stands for minute m, and a rule has one second of the minute. So "the
+next one" is a shift and a look at the lowest bit, whatever the rule holds; a search walks months, never days or
+minutes, and never begins at the rule's start. `reach` is how far it goes (seconds). Rules that differ in their days
+only become one layer; the others are searched side by side.
 
 Invariants: `next` and `last` are inverse on members; `count` equals the number of members; overlapping rules give each
 wall time once.
@@ -13,15 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
+from functools import lru_cache
 from itertools import combinations
 
 from horae.errors import Invalid
 from horae.limits import HORIZON_YEARS, RULE_COUNT_YEARS
 from horae.timing.days import EPOCH_DAY, Days, day_number, month_length, ones
 from horae.timing.positions import Picked
-from horae.timing.rules import Rule
+from horae.timing.rules import STEP_S, Rule
 
 DAY = 86400
+SUBDAILY = frozenset({"HOURLY", "MINUTELY"})
 _MINUTES = 1440
 _ALL_MINUTES = (1 << _MINUTES) - 1
 HORIZON_S = HORIZON_YEARS * 366 * DAY
@@ -35,7 +38,7 @@ _LEAST_DAY, _MOST_DAY = 1 - EPOCH_DAY, date.max.toordinal() - EPOCH_DAY
 class Layer:
     """Days x times, with one second of the minute, from `low` to `high`."""
 
-    __slots__ = ("_constant", "_days", "_of_month", "_picked", "_times_of", "high", "low", "second")
+    __slots__ = ("_constant", "_days", "_of_month", "_picked", "_times_of", "high", "low", "reach", "second")
 
     def __init__(self, days: tuple[Days, ...], rule: Rule, times: int) -> None:
         self.second = rule.second
@@ -44,7 +47,8 @@ class Layer:
         self._picked: Picked | None = None
         self.low = -_NEVER
         self.high = _NEVER
-        if rule.freq in {"HOURLY", "MINUTELY"} and rule.interval != 1:
+        self.reach = HORIZON_S * -(-rule.interval * STEP_S[rule.freq] // (366 * DAY))
+        if rule.freq in SUBDAILY and rule.interval != 1:
             times_of, steady = _stepping(rule, times)
             if steady:
                 self._constant = times_of(0)
@@ -183,7 +187,7 @@ class Layer:
     def fires(self) -> bool:
         """Whether it ever has a member, within the horizon."""
         begin = self.low if self.low > -_NEVER else 0
-        return self.next(begin, begin + HORIZON_S) is not None
+        return self.next(begin, begin + self.reach) is not None
 
     def _days_of_month(self, year: int, month: int, first: int) -> int:
         """The days of the month that have a time, as bits."""
@@ -216,15 +220,26 @@ class Layer:
         first = day - today.day + 1
         left, begin = number, self.low
         while first * DAY - self.low <= RULE_COUNT_YEARS * 366 * DAY and year < 9999:
+            if left == number and first * DAY - self.low > self.reach:
+                break
             after = first + month_length(year, month)
-            here = self.count(begin, after * DAY)
+            here = self._in_month(year, month, first) if begin == first * DAY else self.count(begin, after * DAY)
             if here >= left:
                 return self._end_in_month(begin, left)
             left -= here
             first, begin = after, after * DAY
             year, month = (year, month + 1) if month < 12 else (year + 1, 1)
+        if left == number:
+            return self.low - 1  # it never fires
         says = f"COUNT={number} is not used up within {RULE_COUNT_YEARS} years"
         raise Invalid(says, "leave COUNT out, or give an UNTIL", field="count", value=number)
+
+    def _in_month(self, year: int, month: int, first: int) -> int:
+        """The number of members in a whole month, whatever the bounds."""
+        mask = self._of_month(year, month, first)
+        if self._times_of is None:
+            return mask.bit_count() * self._constant.bit_count()
+        return sum(self._times(first + number - 1).bit_count() for number in ones(mask))
 
     def _end_in_month(self, begin: int, left: int) -> int:
         day = begin // DAY
@@ -241,12 +256,13 @@ class Layer:
 class Walls:
     """The union of several layers."""
 
-    __slots__ = ("_layers", "high", "low")
+    __slots__ = ("_layers", "high", "low", "reach")
 
     def __init__(self, layers: tuple[Layer, ...]) -> None:
         self._layers = layers
         self.low = min(layer.low for layer in layers)
         self.high = max(layer.high for layer in layers)
+        self.reach = max(layer.reach for layer in layers)
 
     def next(self, wall: int, limit: int) -> int | None:
         """The first member in [wall, limit]."""
@@ -294,7 +310,16 @@ class Walls:
 
 
 def layer_of(rule: Rule) -> Layer:
-    """One rule, compiled. Raises `Invalid` for a COUNT that leads beyond the horizon."""
+    """One rule, compiled. Raises `Invalid` for a COUNT that leads too far."""
+    return _compiled(rule) if rule.count is None else _counted(rule)
+
+
+@lru_cache(maxsize=256)
+def _counted(rule: Rule) -> Layer:
+    return _compiled(rule)  # kept, since looking for the end of a COUNT takes milliseconds
+
+
+def _compiled(rule: Rule) -> Layer:
     return Layer((Days(rule),), rule, _minutes(rule))
 
 
@@ -314,6 +339,15 @@ def walls_of(rules: Sequence[Rule]) -> Layer | Walls:
         days_of.setdefault(key, []).append(Days(rule))
     layers += [Layer(tuple(days), rule_of[key], key[0]) for key, days in days_of.items()]
     return layers[0] if len(layers) == 1 else Walls(tuple(layers))
+
+
+def times_of_day(rule: Rule) -> int | None:
+    """The minutes of a day on which the rule runs, as bits; None when they differ from day to day."""
+    allowed = _minutes(rule)
+    if rule.interval == 1 or rule.freq not in SUBDAILY:
+        return allowed
+    times_of, steady = _stepping(rule, allowed)
+    return times_of(0) if steady else None
 
 
 def _minutes(rule: Rule) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from horae.timing.ical.text import read_rfc5545, write_rfc5545
 from horae.timing.recurrence import Grid, RecurrenceSet, SlotException
 from horae.timing.rules import Rule
 from horae.timing.schedule import parse_schedule
+from horae.timing.zones import zone
 
 MONDAY = datetime(2026, 11, 30, 8, 30, 42, 5, tzinfo=UTC)  # 09:30:42 in Paris
 PARIS = "Europe/Paris"
@@ -121,7 +123,11 @@ def test_a_zone_in_the_text_wins_and_is_said() -> None:
 )
 def test_written_fixes_the_start(text: str) -> None:
     read = parse_schedule(text, PARIS, anchor=MONDAY)
-    assert read.written.startswith("DTSTART;TZID=Europe/Paris:20261130T093100 RRULE:FREQ=")
+    assert (
+        f"DTSTART;TZID=Europe/Paris:{next(read.set.between(MONDAY, FAR)).astimezone(zone(PARIS)):%Y%m%dT%H%M%S} RRULE:"
+        in (read.written)
+    )
+    assert not any("DTSTART" in said for said in parse_schedule(read.written, PARIS, anchor=MONDAY).warnings)
     assert parse_schedule(read.written, PARIS, anchor=MONDAY + timedelta(days=400)).set == read.set
 
 
@@ -156,7 +162,7 @@ def test_warned_about(text: str, warning: str) -> None:
         ("RRULE:FREQ=DAILY;INTERVAL=1000000000000000000", "is not a whole number from 1 on"),
         ("RRULE:FREQ=DAILY;INTERVAL=999999999", "interval 999999999 is out of range"),
         ("RRULE:FREQ=MINUTELY;COUNT=1000000000", "COUNT=1000000000 is not a whole number"),
-        ("RRULE:FREQ=YEARLY;COUNT=999", "COUNT=999 is not used up within 200 years"),
+        ("RRULE:FREQ=YEARLY;COUNT=999", "COUNT=999 is not used up within 100 years"),
         ("RRULE:FREQ=DAILY;BYHOUR=24", "byhour 24 is out of range"),
         ("RRULE:FREQ=DAILY;BYHOUR=", "BYHOUR has no value"),
         ("RRULE:FREQ=DAILY;BYHOUR=a", "holds 'A', which is no number"),
@@ -273,9 +279,127 @@ def test_exceptions_go_through_text_too() -> None:
     "slots",
     [
         RecurrenceSet("UTC", grids=(Grid(45, MONDAY.replace(microsecond=0)),)),
-        RecurrenceSet("UTC", (Rule("DAILY", start=NINE, count=3, since=MONDAY.replace(microsecond=0)),)),
+        RecurrenceSet("UTC", (Rule("DAILY"), Rule("DAILY", start=NINE))),
+        RecurrenceSet("UTC", (Rule("DAILY"),), (Grid(60, MONDAY.replace(microsecond=0)),)),
     ],
 )
 def test_what_text_cannot_say_is_refused(slots: RecurrenceSet) -> None:
     with pytest.raises(Invalid):
         write_rfc5545(slots)
+
+
+@pytest.mark.parametrize(
+    ("policy", "rule", "left_out", "day", "slots"),
+    [
+        ({}, "DAILY", "20261025T023000", "2026-10-25", []),
+        ({"repeat": "last"}, "DAILY", "20261025T023000", "2026-10-25", []),
+        ({"repeat": "both"}, "DAILY", "20261025T023000", "2026-10-25", []),
+        ({"gap": "after"}, "DAILY", "20260329T023000", "2026-03-29", []),
+        ({}, "DAILY", "20260329T023000", "2026-03-29", []),
+        ({}, "HOURLY", "20261025T023000", "2026-10-25", ["01:30 +0200", "03:30 +0100"]),
+        ({}, "HOURLY", "20260329T023000", "2026-03-29", ["01:30 +0100", "03:30 +0200"]),
+    ],
+)
+def test_what_is_left_out_follows_the_policy(
+    policy: dict[str, Any], rule: str, left_out: str, day: str, slots: list[str]
+) -> None:
+    text = f"DTSTART;TZID=Europe/Paris:20260101T023000 RRULE:FREQ={rule} EXDATE;TZID=Europe/Paris:{left_out}"
+    read = parse_schedule(text, PARIS, anchor=MONDAY, **policy)
+    place = zone(PARIS)
+    first_hour, last_hour = (
+        datetime.fromisoformat(f"{day}T{hour}").replace(tzinfo=place) for hour in ("01:00", "03:59")
+    )
+    assert [f"{slot.astimezone(place):%H:%M %z}" for slot in read.set.between(first_hour, last_hour)] == slots
+    assert bool(read.warnings) == (rule == "HOURLY" and "0329" in left_out)
+
+
+def test_the_order_of_lines_is_free() -> None:
+    assert first("RRULE:FREQ=WEEKLY;BYDAY=TU\nDTSTART;TZID=Europe/Paris:20261201T090000", 2) == [
+        "2026-12-01 08:00:00",
+        "2026-12-08 08:00:00",
+    ]
+    with pytest.raises(Invalid, match="RRULE stands before several DTSTARTs"):
+        parse_schedule("RRULE:FREQ=DAILY DTSTART:20261201T090000 DTSTART:20261202T090000", PARIS, anchor=MONDAY)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("DTSTART:90000101T000000Z RRULE:FREQ=WEEKLY;COUNT=300000", "COUNT=300000 leads out of the calendar"),
+        ("DTSTART:20260101T000000Z RRULE:FREQ=WEEKLY;INTERVAL=999999999", "is longer than 40 years"),
+        ("DTSTART:20260101T090000 RRULE:FREQ=YEARLY;INTERVAL=50;COUNT=3", "interval 50 is out of range"),
+    ],
+)
+def test_steps_out_of_the_calendar_are_refused(text: str, message: str) -> None:
+    with pytest.raises(Invalid) as refusal:
+        parse_schedule(text, PARIS, anchor=MONDAY)
+    assert message in refusal.value.message
+
+
+def test_a_day_that_is_left_out_takes_all_its_slots() -> None:
+    text = "DTSTART:20261201T090000 RRULE:FREQ=DAILY;BYHOUR=9,17 EXDATE;VALUE=DATE:20261202"
+    assert [slot[:10] for slot in first(text, 4)] == ["2026-12-01", "2026-12-01", "2026-12-03", "2026-12-03"]
+
+
+def test_an_until_day_ends_with_its_last_midnight() -> None:
+    """In St John's midnight came twice: 23:30 of the day before came after the first."""
+    text = "DTSTART;TZID=America/St_Johns:20101104T233000 RRULE:FREQ=DAILY;UNTIL=20101106"
+    slots = parse_schedule(text, "America/St_Johns", anchor=MONDAY, repeat="both").set
+    assert slots.count(datetime(2010, 11, 1, tzinfo=UTC), datetime(2010, 12, 1, tzinfo=UTC)) == 4
+
+
+def test_a_start_that_is_left_out_needs_no_warning() -> None:
+    """The RFC's own Friday the 13th: the EXDATE is there so that no calendar draws the start."""
+    text = "DTSTART;TZID=America/New_York:19970902T090000 EXDATE;TZID=America/New_York:19970902T090000 RRULE:"
+    read = parse_schedule(f"{text}FREQ=MONTHLY;BYDAY=FR;BYMONTHDAY=13", "America/New_York", anchor=MONDAY)
+    assert read.warnings == ()
+    found = read.set.between(datetime(1997, 1, 1, tzinfo=UTC), FAR)
+    assert [f"{slot:%F}" for slot in islice(found, 5)] == [
+        "1998-02-13", "1998-03-13", "1998-11-13", "1999-08-13", "2000-10-13",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("DTSTART:20541004T194630 RRULE:FREQ=MINUTELY;INTERVAL=2;COUNT=33;BYHOUR=2;BYMINUTE=15", "never fires"),
+        ("DTSTART:20260105T090000 RRULE:FREQ=DAILY RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "never fires"),
+        ("RRULE: FREQ=DAILY", "RRULE has nothing behind its colon"),
+        ("DTSTART;TZID=Romance Standard Time:20260101T090000 RRULE:FREQ=DAILY", "has a TZID that cannot be read"),
+        ('DTSTART;TZID="W. Europe Standard Time":20260101T090000 RRULE:FREQ=DAILY', "is no IANA zone"),
+    ],
+)
+def test_refusals_that_help(text: str, message: str) -> None:
+    with pytest.raises(Invalid) as refusal:
+        parse_schedule(text, PARIS, anchor=MONDAY)
+    assert message in refusal.value.message
+
+
+def test_a_semicolon_too_much_and_quotes_are_read() -> None:
+    text = 'DTSTART;TZID="Europe/Paris":20261201T090000 RRULE:FREQ=DAILY;'
+    assert first(text, 1) == ["2026-12-01 08:00:00"]
+
+
+def test_a_step_in_utc_says_that_it_is_elapsed_time() -> None:
+    read = parse_schedule("DTSTART:20261201T090000Z RRULE:FREQ=DAILY", PARIS, anchor=MONDAY)
+    assert any("elapsed time" in said for said in read.warnings)
+    assert parse_schedule("DTSTART:20261201T090000Z RRULE:FREQ=DAILY", "UTC", anchor=MONDAY).warnings == ()
+
+
+def test_rules_of_utc_stay_rules() -> None:
+    read = parse_schedule("RRULE:FREQ=DAILY;INTERVAL=2", "UTC", anchor=MONDAY)
+    again = parse_schedule(read.written, "UTC", anchor=MONDAY + timedelta(days=9))
+    assert read.set.rules
+    assert again.set == read.set
+
+
+def test_what_is_cut_or_picked_can_be_written() -> None:
+    counted = RecurrenceSet(PARIS, (Rule("DAILY", byhour=(9,), start=NINE, count=9),))
+    third = list(counted.between(MONDAY, FAR))[2]
+    for slots in (
+        counted.ending(third),
+        counted.beginning(third),
+        RecurrenceSet(PARIS, (Rule("DAILY", byhour=(9,), start=NINE, bysetpos=(-1,)),)),
+        RecurrenceSet(PARIS, (Rule("YEARLY", byhour=(9,), start=NINE, byweekno=(20,)),)),
+    ):
+        assert read_rfc5545(write_rfc5545(slots), PARIS, anchor=MONDAY).set == slots

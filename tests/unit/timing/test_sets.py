@@ -202,3 +202,67 @@ def test_weeks_of_the_year_at_its_ends() -> None:
         "2027-01-01",
         "2027-12-31",
     ]
+
+
+def test_where_weeks_begin_decides_in_which_one_a_rule_starts() -> None:
+    """7 January 2026 is a Wednesday: the Monday of its week has passed, or it is yet to come."""
+    monday = [of(Rule("WEEKLY", byday=((0, 0),), interval=2, wkst=wkst, start=datetime(2026, 1, 7))) for wkst in (0, 1)]
+    assert [slots.next_after(datetime(2026, 1, 1, tzinfo=UTC)).day for slots in monday] == [18, 11]  # 00:00 in Paris
+    assert monday[0] != monday[1]
+
+
+def test_a_count_is_of_one_rule() -> None:
+    parts = {"start": datetime(2026, 12, 1), "byhour": (9,)}
+    three = of(Rule("DAILY", count=3, **parts), Rule("WEEKLY", byday=((0, 0),), count=3, **parts))
+    until = datetime(2026, 12, 21, 8, tzinfo=UTC)
+    ended = of(Rule("DAILY", until=until, **parts), Rule("WEEKLY", byday=((0, 0),), until=until, **parts))
+    assert three.count(NOON, FAR) != ended.count(NOON, FAR)
+    assert three != ended
+
+
+def test_an_empty_grid_is_no_grid() -> None:
+    endless = RecurrenceSet("UTC", grids=(Grid(3600, NOON),))
+    empty = endless.ending(NOON - SECOND)
+    assert empty == RecurrenceSet("UTC")
+    assert empty != endless
+    assert endless.beginning(datetime(9999, 1, 1, tzinfo=UTC)) == RecurrenceSet("UTC")
+
+
+def test_a_rule_with_long_steps_is_found_again() -> None:
+    slots = read("DTSTART:20260101T090000 RRULE:FREQ=YEARLY;INTERVAL=30;BYMONTH=2;BYMONTHDAY=29", "UTC")
+    leap = slots.next_after(NOON)
+    assert leap is not None
+    assert f"{leap:%F}" == "2056-02-29"
+    again = slots.next_after(leap)
+    assert again is not None
+    assert f"{again:%F}" == "2116-02-29"
+    assert slots.last_until(again - SECOND) == leap
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("every 90 minutes by the clock", "DTSTART:20200101T000000 RRULE:FREQ=MINUTELY;INTERVAL=90"),
+        (
+            "*/20 0-22 * * *",
+            f"DTSTART:20200101T000000 RRULE:FREQ=MINUTELY;INTERVAL=20;BYHOUR={','.join(map(str, range(23)))}",
+        ),
+        ("*/15 * * * *", "DTSTART:20200101T000000 RRULE:FREQ=MINUTELY;INTERVAL=15;BYMINUTE=0,15,30,45"),
+    ],
+)
+def test_one_timetable_has_one_default_whatever_the_words(one: str, other: str) -> None:
+    policies = {(slots.gap, slots.repeat) for slots in (read(one), read(other))}
+    assert policies == {("skip", "both")}
+
+
+def test_two_timetables_are_two() -> None:
+    assert (read("hourly; mondays at 2:30").gap, read("0 9 1 * 1").gap) == ("shift", "shift")
+
+
+def test_counting_where_parts_meet_walks_over_the_sparser() -> None:
+    both = read("every minute; every day at 9am", "UTC")
+    year = (NOON, NOON + timedelta(days=365))
+    assert both.count(*year) == 365 * 1440
+    slow = RecurrenceSet("UTC", grids=(Grid(60, NOON), Grid(90, NOON), Grid(3600, NOON + SECOND)))
+    hour = (NOON, NOON + timedelta(hours=1))
+    assert slow.count(*hour) == len(list(slow.between(*hour)))

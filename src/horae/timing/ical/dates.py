@@ -15,6 +15,7 @@ from horae.timing.clockchange import instants_of
 from horae.timing.zones import zone
 
 _MOMENT = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:T([0-9]{2})([0-9]{2})([0-9]{2})(Z)?)?")
+_PARAM = re.compile(r';[^;="]*=?(?:"[^"]*"|[^;"]*)')
 _ONE_S = timedelta(seconds=1)
 
 
@@ -26,13 +27,15 @@ class Moment:
     wall: datetime
     place: str | None
     day: bool
+    utc: bool = False
+    """Whether a Z says so, and not a TZID: then a plain step is elapsed time."""
 
 
 def params_of(name: str, text: str) -> dict[str, str]:
     """The parameters of a property, from ";TZID=Europe/Paris;VALUE=DATE-TIME"."""
     params: dict[str, str] = {}
-    for item in text.split(";")[1:]:
-        key, _, value = item.partition("=")
+    for item in _PARAM.findall(text):
+        key, _, value = item[1:].partition("=")
         if key.upper() not in {"TZID", "VALUE"} or not value:
             raise refused(f"{name};{key}", "is not understood", "the parameters are TZID and VALUE")
         params[key.upper()] = value.strip('"')
@@ -58,9 +61,12 @@ def moment_of(name: str, params: dict[str, str], text: str) -> Moment:
     place = params.get("TZID")
     if utc and place:
         raise refused(f"{name};TZID", "contradicts the Z, which means UTC", "leave one of the two out")
+    if place is not None and (" " in place or not place.isascii()):
+        hint = "name a place of the IANA list, for example Europe/Berlin"
+        raise refused(f"TZID={short(place)}", "is no IANA zone (Windows has names of its own)", hint)
     if place is not None:
         zone(place)
-    return Moment(text, wall, "UTC" if utc else place, day=hour is None)
+    return Moment(text, wall, "UTC" if utc else place, day=hour is None, utc=utc is not None)
 
 
 def instants(moment: Moment, place: str) -> list[datetime]:
@@ -72,7 +78,7 @@ def until(text: str, place: str) -> datetime:
     """The last instant that an UNTIL includes: of a day, its end; of a time that comes twice, the second."""
     moment = moment_of("UNTIL", {}, text)
     if moment.day:  # the whole day, in the zone
-        return instants_of(moment.wall + timedelta(days=1), place)[0] - _ONE_S
+        return instants_of(moment.wall + timedelta(days=1), place, repeat="last")[-1] - _ONE_S
     return instants_of(moment.wall, moment.place or place, repeat="last")[-1]
 
 
@@ -84,7 +90,7 @@ def stamp(instant: datetime) -> str:
 def stamped(start: datetime, place: str) -> str:
     """What follows the name of a property: ";TZID=Europe/Paris:20261224T180000"."""
     digits = start.isoformat().replace("-", "").replace(":", "")
-    return f":{digits}Z" if place == "UTC" else f";TZID={place}:{digits}"
+    return f";TZID={place}:{digits}"
 
 
 def refused(what: str, why: str, hint: str | None) -> Invalid:

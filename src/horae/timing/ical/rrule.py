@@ -12,10 +12,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from horae.errors import Invalid
-from horae.limits import RULE_PARTS_MAX
+from horae.limits import HORIZON_YEARS, RULE_PARTS_MAX
 from horae.timing.ical.dates import Moment, refused, short, stamp, until
 from horae.timing.recurrence import Grid
-from horae.timing.rules import FREQUENCIES, Day, Rule
+from horae.timing.rules import EVERY_WEEKDAY, FREQUENCIES, Day, Rule
 from horae.timing.walls import layer_of
 
 WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -31,8 +31,10 @@ _STEP_S = {"MINUTELY": 60, "HOURLY": 3600, "DAILY": 86400, "WEEKLY": 604800}
 
 def parts_of(text: str) -> dict[str, str]:
     """The parts of an RRULE by name, each once and none of them strange."""
+    if not text:
+        raise refused("RRULE", "has nothing behind its colon", "write its parts without spaces, as RRULE:FREQ=DAILY")
     parts: dict[str, str] = {}
-    for item in text.split(";"):
+    for item in text.removesuffix(";").split(";"):
         name, equals, value = item.partition("=")
         if name not in _PARTS:
             hint = f"the parts are {', '.join(_PARTS)}"
@@ -61,18 +63,20 @@ def parts_of(text: str) -> dict[str, str]:
 
 def grid_of(parts: dict[str, str], start: Moment | None) -> Grid | None:
     """A plain step from an instant in UTC is elapsed time."""
-    if start is None or start.place != "UTC" or start.day or parts["FREQ"] not in _STEP_S:
+    if start is None or not start.utc or start.day or parts["FREQ"] not in _STEP_S:
         return None
     if set(parts) - {"FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST"}:
         return None
     anchor = start.wall.replace(tzinfo=UTC)
     period = _STEP_S[parts["FREQ"]] * _positive("INTERVAL", parts.get("INTERVAL", "1"))
+    if period > HORIZON_YEARS * 365 * 86400:
+        raise refused(f"INTERVAL={parts['INTERVAL']}", f"is longer than {HORIZON_YEARS} years", "write a shorter one")
     end = until(parts["UNTIL"], "UTC") if "UNTIL" in parts else None
     if "COUNT" in parts:
-        length = (_positive("COUNT", parts["COUNT"]) - 1) * period
-        if length > 7000 * 366 * 86400:
-            raise refused(f"COUNT={parts['COUNT']}", "leads out of the calendar", "leave it out")
-        end = anchor + timedelta(seconds=length)
+        try:
+            end = anchor + timedelta(seconds=(_positive("COUNT", parts["COUNT"]) - 1) * period)
+        except OverflowError:
+            raise refused(f"COUNT={parts['COUNT']}", "leads out of the calendar", "leave it out") from None
     return Grid(period, anchor, end)
 
 
@@ -156,8 +160,6 @@ def written_rule(rule: Rule, start: datetime | None) -> str:
     if rule.interval != 1:
         parts.append(f"INTERVAL={rule.interval}")
     if rule.count is not None:
-        if rule.since is not None:
-            raise Invalid("a COUNT that began earlier cannot be written", "end it with UNTIL", field="COUNT")
         parts.append(f"COUNT={rule.count}")
     if rule.until is not None:
         parts.append(f"UNTIL={stamp(rule.until)}")
@@ -167,6 +169,8 @@ def written_rule(rule: Rule, start: datetime | None) -> str:
                 parts.append(f"BYSECOND={rule.second}")
             continue
         values = getattr(rule, name)
+        if part == "BYDAY" and rule.byweekno and not (values or rule.bymonthday or rule.byyearday):
+            values = EVERY_WEEKDAY  # without them a reader takes the weekday of DTSTART
         if start is not None and part in _said_by(rule, start):
             continue  # what calendars expect
         if part == "BYDAY":
@@ -180,6 +184,8 @@ def written_rule(rule: Rule, start: datetime | None) -> str:
 
 def _said_by(rule: Rule, start: datetime) -> tuple[str, ...]:
     """The parts that DTSTART says already."""
+    if rule.bysetpos:  # positions pick from the times: they must be there
+        return ()
     if rule.freq == "HOURLY":
         return ("BYMINUTE",) if rule.byminute == (start.minute,) else ()
     one_time = rule.freq != "MINUTELY" and (rule.byhour, rule.byminute) == ((start.hour,), (start.minute,))

@@ -20,13 +20,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from horae.errors import Invalid
-from horae.limits import RULE_PARTS_MAX, RULES_MAX
+from horae.limits import HORIZON_YEARS, RULE_PARTS_MAX, RULES_MAX
 from horae.timing.clockchange import EPOCH, instants_of
 from horae.timing.ical.dates import Moment, instants, moment_of, params_of, refused, short, stamp, stamped
 from horae.timing.ical.rrule import grid_of, parts_of, rule_of, written_grid, written_rule
-from horae.timing.recurrence import Grid, RecurrenceSet, SlotException
+from horae.timing.recurrence import Gap, Grid, RecurrenceSet, Repeat, SlotException, default_policy
 from horae.timing.rules import Rule
-from horae.timing.walls import layer_of
+from horae.timing.walls import HORIZON_S, layer_of
 from horae.timing.zones import zone
 
 BEGINS = re.compile(
@@ -34,15 +34,16 @@ BEGINS = re.compile(
 )
 """What this kind of text begins with."""
 
-_PROPERTY = re.compile(r"([A-Z-]+)((?:;[A-Z-]+=[^;:\s]*)*):(\S*)")
+_WORD = re.compile(r'(?:"[^"\n]*"|\S)+')
+_PROPERTY = re.compile(r'([A-Z-]+)((?:;[A-Z-]+=(?:"[^"]*"|[^;:\s"]*))*):(\S*)')
 _FOLD = re.compile(r"\r?\n[ \t]+(?!(?:RRULE|RDATE|EXDATE|EXRULE|DTSTART|RECURRENCE-ID|STATUS)[;:])", re.IGNORECASE)
 _ONE_S = timedelta(seconds=1)
-_LONG_AGO = datetime(2, 1, 2, tzinfo=UTC)
+_LONG_AGO, _FAR_AHEAD = datetime(2, 1, 2, tzinfo=UTC), datetime(9997, 12, 31, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """What a text says. `written` is one line with a fixed start; gap and repeat of the set are still open."""
+    """What a text says. `written` is one line with a fixed start."""
 
     set: RecurrenceSet
     written: str
@@ -65,8 +66,13 @@ class _Collected:
     exceptions: list[list[Moment | None]] = field(default_factory=list[list[Moment | None]])
 
 
-def read_rfc5545(text: str, timezone: str, *, anchor: datetime) -> Calendar:
-    """Read the text. Times without a zone are the zone's; a rule without DTSTART starts at `anchor`. Raises `Invalid`."""
+def read_rfc5545(
+    text: str, timezone: str, *, anchor: datetime, gap: Gap | None = None, repeat: Repeat | None = None
+) -> Calendar:
+    """Read the text. Times without a zone are the zone's; a rule without DTSTART starts at `anchor`. Raises `Invalid`.
+
+    `gap` and `repeat` as in `parse_schedule`: they decide which slots an EXDATE means.
+    """
     found = _collect(text)
     place = _place(found, timezone)
     start = _whole_minute(anchor.astimezone(zone(place)).replace(tzinfo=None))
@@ -85,18 +91,23 @@ def read_rfc5545(text: str, timezone: str, *, anchor: datetime) -> Calendar:
             grid = grid_of(parts, block.start)
             if grid is not None:
                 grids.append(grid)
+                warnings += _elapsed_warnings(grid, timezone)
             else:
-                rules.append(rule_of(parts, begin, place, bare=block.start is None))
-        warnings += _start_warnings(block, place, begin)
+                rules.append(_firing(rule_of(parts, begin, place, bare=block.start is None), parts))
+        warnings += _start_warnings(block, place, begin, found.exdates)
     dates += [instant for moment in found.rdates for instant in instants(moment, place)]
-    left_out = [instant for moment in found.exdates for instant in instants(moment, place)]
-    whole = RecurrenceSet(place, tuple(rules), tuple(grids), tuple(dates))
-    warnings += [
-        f"EXDATE {moment.text} is no slot of the schedule: it leaves nothing out"
-        for moment in found.exdates
-        if not any(whole.contains(instant) for instant in instants(moment, place))
-    ]
-    slots = replace(whole, exdates=tuple(left_out), exceptions=_exceptions(found, place, whole))
+    usual = default_policy(tuple(rules))
+    whole = RecurrenceSet(
+        place, tuple(rules), tuple(grids), tuple(dates), gap=gap or usual[0], repeat=repeat or usual[1]
+    )
+    left_out: list[datetime] = []
+    for moment in found.exdates:
+        meant = _slots_at(moment, whole)
+        left_out += meant
+        starts = any(block.start and block.start.wall == moment.wall for block in found.blocks)
+        if not meant and not starts:  # a DTSTART off its rule is often left out, so that no calendar draws it
+            warnings.append(f"EXDATE {moment.text} is no slot of the schedule: it leaves nothing out")
+    slots = replace(whole, exdates=tuple(left_out), exceptions=_exceptions(found, whole))
     if slots.next_after(_LONG_AGO) is None:
         raise Invalid("the schedule never fires", "check UNTIL, COUNT and the days against DTSTART", value=text)
     if place != timezone and rules:
@@ -104,9 +115,29 @@ def read_rfc5545(text: str, timezone: str, *, anchor: datetime) -> Calendar:
     line = " ".join(_FOLD.sub("", text).split())
     if bare:
         line = line if line[:4].upper() != "FREQ" else f"RRULE:{line}"
-        line = f"DTSTART{stamped(start, place)} {line}"
+        line = f"DTSTART{stamped(_written_start(rules, start), place)} {line}"
         warnings += _bare_warnings(found.blocks[0].rules[0], start)
     return Calendar(slots, line, tuple(warnings))
+
+
+def _written_start(rules: list[Rule], start: datetime) -> datetime:
+    """The first slot of a rule that had no DTSTART; of several, where they start."""
+    first = layer_of(rules[0]).next(_wall(start), _wall(start) + HORIZON_S) if len(rules) == 1 else None
+    return start if first is None else _from_wall(first)
+
+
+def _firing(rule: Rule, parts: dict[str, str]) -> Rule:
+    """The rule, if it has a slot within the horizon from its start. Raises `Invalid`."""
+    layer = layer_of(rule)
+    first = layer.next(layer.low, layer.low + HORIZON_S)
+    if first is None:
+        shown = short(";".join(f"{name}={value}" for name, value in parts.items()))
+        raise Invalid(
+            f"the schedule never fires: {shown} has no slot within {HORIZON_YEARS} years from its start",
+            "check the days and times against each other and against DTSTART",
+            field="RRULE",
+        )
+    return rule
 
 
 def _whole_minute(wall: datetime) -> datetime:
@@ -118,12 +149,15 @@ def _whole_minute(wall: datetime) -> datetime:
 def _collect(text: str) -> _Collected:
     found = _Collected()
     moving = False
-    for word in _FOLD.sub("", text).split():
+    for word in _WORD.findall(_FOLD.sub("", text)):
         line = word.upper()
         if line.startswith("FREQ="):
             line = f"RRULE:{line}"
         match = _PROPERTY.fullmatch(line)
         if match is None:
+            if ";TZID=" in line:
+                hint = "name a place of the IANA list, for example Europe/Berlin, without spaces"
+                raise refused(short(word), "has a TZID that cannot be read", hint)
             raise Invalid(
                 f"cannot read {short(word)!r} as a calendar property",
                 "write, for example, RRULE:FREQ=WEEKLY;BYDAY=MO;BYHOUR=9;BYMINUTE=0",
@@ -151,6 +185,12 @@ def _collect(text: str) -> _Collected:
             target += [moment_of(name, params, part) for part in value.split(",")]
         else:
             raise _unknown(name)
+    started = sum(block.start is not None for block in found.blocks)
+    if started and found.blocks[0].start is None:  # the order of lines is free: what stands before belongs to it too
+        if started > 1:
+            raise refused("RRULE", "stands before several DTSTARTs", "write it behind the one that it belongs to")
+        before = found.blocks.pop(0)
+        found.blocks[0].rules[:0] = before.rules
     if moving:
         raise refused("RECURRENCE-ID", "names a slot and not what becomes of it", "add its DTSTART or STATUS:CANCELLED")
     if not (found.blocks or found.rdates):
@@ -190,24 +230,48 @@ def _place(found: _Collected, timezone: str) -> str:
     return places.pop() if places else timezone
 
 
-def _exceptions(found: _Collected, place: str, whole: RecurrenceSet) -> tuple[SlotException, ...]:
+def _slots_at(moment: Moment, slots: RecurrenceSet) -> list[datetime]:
+    """The slots that a time of the text means, by what the set does with it when clocks change; of a day, all of it."""
+    place = moment.place or slots.zone
+    if moment.day:
+        begin = instants_of(moment.wall, place)[0] - _ONE_S
+        end = instants_of(moment.wall + timedelta(days=1), place, repeat="last")[-1] - _ONE_S
+        return list(slots.between(begin, end))
+    found = instants(moment, place) if moment.utc else list(instants_of(moment.wall, place, slots.gap, "both"))
+    return [instant for instant in found if slots.contains(instant)]
+
+
+def _exceptions(found: _Collected, whole: RecurrenceSet) -> tuple[SlotException, ...]:
     laid: list[SlotException] = []
     for moment, due in found.exceptions:
         assert moment is not None, "only the second one may be absent"
-        (slot,) = instants(moment, place)
-        if not whole.contains(slot):
+        meant = _slots_at(moment, whole)
+        if not meant:
             raise Invalid(f"RECURRENCE-ID {moment.text} is no slot of the schedule", None, field="RECURRENCE-ID")
-        laid.append(SlotException(slot, instants(due, place)[0] if due is not None else None))
+        laid.append(SlotException(meant[0], instants(due, whole.zone)[0] if due is not None else None))
     return tuple(laid)
 
 
-def _start_warnings(block: _Block, place: str, begin: datetime) -> list[str]:
+def _elapsed_warnings(grid: Grid, timezone: str) -> list[str]:
+    if grid.period_s % 86400 or not _changes_clocks(timezone, grid.anchor):
+        return []
+    return [
+        f"a step from an instant in UTC is elapsed time: in {timezone} its time of day moves with each clock change"
+    ]
+
+
+def _changes_clocks(timezone: str, anchor: datetime) -> bool:
+    offsets = {(anchor + timedelta(days=days)).astimezone(zone(timezone)).utcoffset() for days in (0, 91, 182, 273)}
+    return len(offsets) > 1
+
+
+def _start_warnings(block: _Block, place: str, begin: datetime, exdates: list[Moment]) -> list[str]:
     if block.start is None or not block.rules:
         return []
     warnings: list[str] = []
     if block.start.day:
         warnings.append(f"DTSTART {block.start.text} names a day: what its rule does not say is midnight")
-    if block.start.place == "UTC" or block.start.day:
+    if block.start.utc or block.start.day or any(moment.wall == begin for moment in exdates):
         return warnings
     rules = tuple(rule_of(parts, begin, place, bare=False) for parts in block.rules)
     if all(layer_of(rule).next(_wall(begin), _wall(begin)) is None for rule in rules):
@@ -234,14 +298,20 @@ def write_rfc5545(slots: RecurrenceSet) -> str:
     """
     lines: list[str] = []
     known: str | None = ""
-    # Behind a DTSTART a rule would count from there, so those that have always been there come first
-    for rule in sorted(slots.rules, key=lambda rule: rule.start is not None or rule.since is not None):
+    begin = [rule.start is not None or rule.since is not None for rule in slots.rules]
+    if not all(begin) and (any(begin) or slots.grids):  # a DTSTART would be that of all rules
+        raise Invalid("a rule that has always been there cannot stand beside one that begins", None, field="DTSTART")
+    for rule in slots.rules:
         start = None
         if rule.bounded:
             alone = replace(slots, rules=(rule,), grids=(), dates=(), exdates=(), exceptions=())
             first = alone.next_after(_LONG_AGO)
             if first is None:
                 continue  # nothing lies between its bounds
+            if rule.count is not None and (rule.since is not None or rule.until is not None):
+                last = alone.last_until(_FAR_AHEAD)  # a COUNT that is cut ends with its last slot
+                rule = replace(rule, count=None, until=last)  # noqa: PLW2901
+                alone = replace(alone, rules=(rule,))
             if rule.start is not None or rule.since is not None:
                 start = _first_wall(alone, first)
         line = None if start is None else f"DTSTART{stamped(start, slots.zone)}"
