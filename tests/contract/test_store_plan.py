@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -826,3 +827,33 @@ def test_P9_rivals_of_a_damaged_job_are_blocked_together(s: UnderTest) -> None:
     s.damage("UPDATE job SET schedule = '' WHERE slug = 'bad'")
     assert [claim.job_id for claim in tick(s, owner, "10:30")] == [good.id]
     assert ends(s, bad) == [("09:00", "blocked"), ("10:00", "blocked")]
+
+
+def test_only_slots_are_skipped_and_moved(s: UnderTest) -> None:
+    job = s.put(schedule=HOURLY)
+    for kind, due in (("skip", None), ("move", at("12:00"))):
+        with pytest.raises(Refused, match="is not a slot of tides"):
+            exception(s, job, at("10:30"), kind, due)
+    assert s.planned(job) == ["09:00"]
+
+
+@pytest.mark.parametrize("schedule", ["2026-03-02T08:01", "every minute until 2026-03-02T08:01"])
+def test_a_counted_job_without_further_slots_is_completed_when_its_run_did_not_count(
+    s: UnderTest, schedule: str
+) -> None:
+    job, owner = s.put(schedule=schedule, repeat=1), s.sign_on()
+    s.do(lambda tx: tx.jobs.pause(job.id, actor="person", reason=None))
+    s.clock.time = at("08:02")
+    assert s.claim(owner) == []
+    assert s.job(job)["state"] == "completed"
+    assert s.job(job)["completed_reason"] in {"it was to run once", "the schedule has no further slot"}
+
+
+def test_the_journal_holds_the_beginning_of_a_long_schedule_with_each_slot(s: UnderTest) -> None:
+    dates = ",".join(f"20260303T{hour:02}{minute:02}00Z" for hour in range(10) for minute in range(20))
+    s.put(schedule=f"RDATE:{dates}")
+    (planned,) = s.journal("planned")
+    by = json.loads(planned["detail"])["by"]
+    assert by.startswith("RDATE:20260303T000000Z,")
+    assert by.endswith("…")
+    assert len(by) == 200

@@ -17,22 +17,23 @@ from typing import Any
 
 from horae.app.dayslots import day_of, slots_by_day, used_up
 from horae.app.jobs import find
-from horae.app.preview import DAMAGE, JOBS_MAX, PLANNED_MAX, beginning, live_rows
+from horae.app.preview import JOBS_MAX, PLANNED_MAX, beginning, live_rows
 from horae.app.upcoming import (
     NAMED_MAX,
     Decided,
+    by_repeat,
     clock_words,
     decided_of,
     left_out,
     local,
     noted,
     others_of,
-    runs_left,
     slot_json,
     slots_of,
     some_of,
     together,
 )
+from horae.core.cadence import DAMAGE
 from horae.core.identity import slot_key
 from horae.errors import Invalid
 from horae.ports import Home, Reader, Record
@@ -94,7 +95,7 @@ def calendar(
     if not 1 <= days <= DAYS_MAX:
         raise Invalid(f"--days must be from 1 to {DAYS_MAX}, not {days}")
     now = home.clock.now()
-    view = _opened(timezone or home.settings.timezone, start, days, now)
+    view = _opened(home.settings.timezone if timezone is None else timezone, start, days, now)
     shown: list[Json] = []
     one = None if job is None else find(home, job).row
     reader = home.read()
@@ -211,16 +212,16 @@ def _runs_of(
     """(day, due, run) of what is listed, and (day, None, summary) of what is not."""
     slots = slots_of(row)
     clock = ClockNotes(slots)
-    apart = {slot: item for slot, item in decided.items() if item.exception is not None}
-    left = runs_left(row, slots, decided, view.now, view.after)
-    until = view.until if left is None else used_up(slots, apart, view.after, view.until, left)
-    if until is None:
-        return
-    for slot, item in apart.items():
-        if view.after < item.due <= until:
+    promised, others = by_repeat(row, slots, decided, view.now, view.after)
+    until = view.until if others is None else used_up(slots, decided, view.after, view.until, others)
+    apart = {slot for slot, item in decided.items() if item.exception or until is None or slot > until}
+    for slot, item in promised.items():
+        if slot in apart and view.after < item.due <= view.until:
+            words = None if item.exception else clock_words(clock, slot, slots.zone, view.zone)
+            mark = MARKS[item.exception] if item.exception else "clock" if words else None
             moved = item.due if item.exception == "move" else None
-            yield view.day_of(item.due), item.due, _run(view, row, slot, moved, MARKS[item.exception or ""], None)
-    for day, count, some in slots_by_day(slots, apart, view.edges, view.after, until):
+            yield view.day_of(item.due), item.due, _run(view, row, slot, moved, mark, words)
+    for day, count, some in slots_by_day(slots, apart, view.edges, view.after, until or view.after):
         if len(some) == count:
             for slot in some:
                 words = clock_words(clock, slot, slots.zone, view.zone)
@@ -229,7 +230,8 @@ def _runs_of(
             yield day, None, _summary(view, row, count, some[0], some[-1])
     if row["state"] == "active":
         job = {"job": row["slug"], "job_id": row["id"], "name": row["name"]}
-        view.notes += [{**job, **note} for note in left_out(clock, view.after, until, slots.zone, view.zone)]
+        last = until or max((view.after, *(item.due for item in promised.values() if item.exception is None)))
+        view.notes += [{**job, **note} for note in left_out(clock, view.after, last, slots.zone, view.zone)]
 
 
 def _run(view: View, row: Record, slot: datetime, moved: datetime | None, mark: str | None, words: str | None) -> Json:

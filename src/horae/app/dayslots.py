@@ -1,19 +1,19 @@
 """The slots of one set by days, without walking through more of them than a person would read.
 
 `edges` are the instants at which the days begin, and the last one ends. `apart` are the slots about which a person
-decided something: they are shown by themselves, so they are left out here. Few slots are walked through; many are
-counted, which is arithmetic, with the first and the last of each day.
+decided something, or that run beyond the others: they are shown by themselves, so they are left out here. Few slots are
+walked through; many are counted, which is arithmetic, with the first and the last of each day.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import groupby, pairwise
 
-from horae.app.upcoming import Decided
+from horae.app.upcoming import within
 from horae.timing.clockchange import SECOND
 from horae.timing.recurrence import RecurrenceSet
 
@@ -27,7 +27,7 @@ def day_of(edges: Sequence[datetime], instant: datetime) -> int:
 
 
 def slots_by_day(
-    slots: RecurrenceSet, apart: Mapping[datetime, Decided], edges: Sequence[datetime], after: datetime, until: datetime
+    slots: RecurrenceSet, apart: Collection[datetime], edges: Sequence[datetime], after: datetime, until: datetime
 ) -> Iterator[tuple[int, int, list[datetime]]]:
     """(day, number of slots, the slots), of the days that have some; of too many slots only the first and the last."""
     if slots.count(after, until, WALKED_MAX + 1) <= WALKED_MAX:
@@ -36,12 +36,11 @@ def slots_by_day(
             found = list(group)
             yield day, len(found), found if len(found) <= LISTED_MAX else [found[0], found[-1]]
         return
-    passed = [slot for slot in apart if slots.contains(slot)]
     for day, (opens, closes) in enumerate(pairwise(edges)):
         low, high = max(after, opens - SECOND), min(until, closes - SECOND)
         if high <= low:
             continue
-        count = slots.count(low, high) - sum(low < slot <= high for slot in passed)
+        count = slots.count(low, high) - within(slots, apart, low, high)
         plain = (slot for slot in slots.between(low, high) if slot not in apart)
         if count > LISTED_MAX:
             last = slots.last_until(high)
@@ -53,9 +52,9 @@ def slots_by_day(
 
 
 def used_up(
-    slots: RecurrenceSet, apart: Mapping[datetime, Decided], after: datetime, until: datetime, left: int
+    slots: RecurrenceSet, apart: Collection[datetime], after: datetime, until: datetime, left: int
 ) -> datetime | None:
-    """The instant of the run that is the last by the job's `repeat`, at most `until`; None when none is left.
+    """The instant of the last of `left` slots that are not apart, at most `until`; None when none is left.
 
     Both instants are whole seconds, as slots are.
     """
@@ -63,8 +62,7 @@ def used_up(
         return None
 
     def runs(end: datetime) -> int:
-        moved = sum(item.exception == "move" and after < item.due <= end for item in apart.values())
-        return slots.count(after, end, left + len(apart)) - sum(after < slot <= end for slot in apart) + moved
+        return slots.count(after, end, left + len(apart)) - within(slots, apart, after, end)
 
     if runs(until) < left:
         return until

@@ -25,9 +25,9 @@ from horae.app.upcoming import (
     preview_of_job,
     slot_json,
 )
-from horae.core.cadence import slots_of
+from horae.core.cadence import DAMAGE, slots_of
 from horae.core.instants import from_us
-from horae.errors import Invalid, NotFound, Problem
+from horae.errors import Invalid, NotFound
 from horae.ports import Home, Reader, Record
 from horae.timing.clockchange import Gap, Repeat
 from horae.timing.notes import ClockNotes
@@ -40,11 +40,10 @@ JOBS_MAX = 1000  # whose schedules are worked out for one look at the whole home
 PAGE = 500
 PLANNED_MAX = 1000  # open slots that are looked at for skips and moves
 BESIDE = 50  # slots behind the last one shown that may be due at the same instant
+BEGINNINGS = "write a day or an instant: `2026-12-24`, `2026-12-24 18:00`, `tomorrow`, `tomorrow at 9am` or `in 2h`"
 INCLUSIVE = timedelta(microseconds=1)  # --from names the first instant that counts
 YEAR_MAX = 9900  # a preview looks fifty years ahead, and the calendar ends with 9999
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-# What reading a damaged row may raise: a bad schedule, a zone of another type, an instant that no datetime holds
-DAMAGE = (Problem, ValueError, TypeError, KeyError, AttributeError, ArithmeticError)
 WORDS: dict[str, tuple[str, ...]] = {"gap": get_args(Gap), "repeat": get_args(Repeat)}
 
 
@@ -63,7 +62,9 @@ def next_slots(
         raise Invalid(f"-n must be from 1 to {SLOTS_MAX}, not {count}")
     now = home.clock.now()
     if schedule is not None:
-        return _of_schedule(schedule, timezone or home.settings.timezone, clock_change or {}, start, now, count)
+        return _of_schedule(
+            schedule, home.settings.timezone if timezone is None else timezone, clock_change or {}, start, now, count
+        )
     if clock_change:
         raise Invalid("a clock change policy is for --schedule", "a job has its own: `horae edit JOB --clock-change …`")
     if job is None:
@@ -114,7 +115,18 @@ def policy(said: dict[str, str]) -> tuple[Gap | None, Repeat | None]:
 
 def beginning(text: str, zone: str, now: datetime) -> datetime:
     """The instant at which a preview is to begin; a day alone means its midnight."""
-    after = moment(f"{text.strip()}T00:00" if DAY.fullmatch(text.strip()) else text, zone, now)
+    said = text.strip()
+    if said.lower() == "now":
+        return now
+    try:
+        after = moment(f"{said}T00:00" if DAY.fullmatch(said) else said, zone, now)
+    except Invalid as refusal:
+        try:
+            after = moment(f"{said} at 0:00", zone, now)  # `tomorrow`, `24 december 2026`
+        except Invalid:
+            why = "" if "is not one instant" in refusal.message else f": {refusal.message}"
+            says = f"--from {text!r} is not one instant{why}"
+            raise Invalid(says, BEGINNINGS, field="from", value=text) from None
     if after.year > YEAR_MAX:
         raise Invalid(f"--from {text!r} is too far ahead", f"the last year is {YEAR_MAX}")
     return after
@@ -140,14 +152,18 @@ def _of_home(home: Home, now: datetime, begin: datetime | None, count: int) -> J
     try:
         after = now if begin is None else max(now, begin - INCLUSIVE)  # the home had no jobs before it had them
         found = list(_planned(reader, now, count) if begin is None else _worked_out(reader, now, after))
-        known = 0 if begin is None else reader.counts().get("active", 0)
+        known = reader.counts().get("active", 0)
     finally:
         reader.close()
     shown = sorted(found, key=lambda item: (item[0], item[1]["job"]))
     mark_together([(due, slot["job"], slot) for due, slot, _ in shown])
     cut = shown[:count]
     notes = sorted((note for _, _, notes in cut for note in notes), key=lambda note: datetime.fromisoformat(note["at"]))
-    warnings = [f"{JOBS_MAX} of {known} jobs were looked at: name one to see it"] if known > JOBS_MAX else []
+    warnings: list[str] = []
+    if begin is not None and known > JOBS_MAX:
+        warnings.append(f"{JOBS_MAX} of {known} jobs were looked at: name one to see it")
+    if len(shown) > count:
+        warnings.append(f"{known} jobs are active: `-n {min(known, SLOTS_MAX)}` shows the next slot of each")
     return {**_head(None, None, None), "slots": [slot for _, slot, _ in cut], "notes": notes, "warnings": warnings}
 
 

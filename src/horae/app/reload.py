@@ -13,17 +13,19 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from horae.core.cadence import grace_of
+from horae.core.cadence import DAMAGE, grace_of
 from horae.core.instants import from_us
 from horae.core.jobfile import cadence_digest, edit, read
 from horae.core.model import Job
 from horae.core.states import HELD
+from horae.core.text import clip
 from horae.errors import Conflict, Invalid, NotFound, Problem
 from horae.limits import VANISHED_MIN, VANISHED_SHARE
 from horae.ports import Home, Tx
 from horae.timing.schedule import Schedule, parse_schedule
 
 Progress = Callable[[int, int], object]
+TOLD_MAX = 200  # cells of a schedule or its meaning in a sentence
 BATCH = 500  # files taken in per transaction
 FILE_ACTOR = "jobs folder"
 
@@ -164,6 +166,18 @@ def _candidate(home: Home, slug: str, signature: str) -> Candidate | None:
         return None  # another hand is at it: its change will be noticed too
     except Problem as error:
         return Candidate(slug, signature, None, error.as_json())
+    except DAMAGE as error:
+        return Candidate(slug, signature, None, _unread(slug, error).as_json())
+
+
+def _unread(slug: str, error: Exception) -> Invalid:
+    """A fault of ours that one file brings about. It is told as that file's, and harms no other."""
+    return Invalid(
+        f"jobs/{slug}.md cannot be understood: {type(error).__name__}: {error}",
+        "simplify its schedule, and please report what it says",
+        file=f"jobs/{slug}.md",
+        line=None,
+    )
 
 
 def _take_in(home: Home, tx: Tx, candidate: Candidate, report: Report) -> None:
@@ -173,6 +187,8 @@ def _take_in(home: Home, tx: Tx, candidate: Candidate, report: Report) -> None:
             what, _ = _upsert(home, tx, candidate.job, candidate.signature, FILE_ACTOR)
         except Invalid as error:
             problem = error.as_json()
+        except DAMAGE as error:
+            problem = _unread(candidate.slug, error).as_json()
         else:
             if what != "unchanged":
                 (report.created if what == "created" else report.changed).append(candidate.slug)
@@ -212,7 +228,7 @@ def plan_of(job: Job, row: dict[str, Any] | None, now: datetime) -> Schedule:
         if schedule.set.recurs:
             says, hint = "has ended", "let it end later, or not at all"
         raise Invalid(
-            f"jobs/{job.slug}.md: schedule {job.schedule!r} {says} ({schedule.meaning})",
+            f"jobs/{job.slug}.md: schedule {clip(job.schedule, TOLD_MAX)!r} {says} ({clip(schedule.meaning, TOLD_MAX)})",
             hint,
             file=f"jobs/{job.slug}.md",
             line=None,
@@ -250,7 +266,7 @@ def _says(home: Home, slug: str, job_id: str) -> bool:
         other = read(home.folder.read(slug), file=f"jobs/{slug}.md", slug=slug)
     except NotFound:
         return False
-    except Problem:
+    except DAMAGE:
         return True
     return other.id == job_id
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from horae.app.reload import absorb, checked
+from horae.app.upcoming import NAMED_MAX, some_of
 from horae.core.instants import from_us
 from horae.core.jobfile import compose, from_definition
 from horae.errors import Conflict, Invalid, NotFound, Refused
@@ -128,11 +129,13 @@ def _text(home: Home, how: Json, seq: int) -> tuple[str, list[int]]:
     slots = how.get("slots", [])
     back = {"verb": "text", "slug": slug, "before": now, "after": home.folder.read(slug)}
 
-    def work(tx: Tx) -> list[int]:
-        made = _decided_again(tx, job.id, slots, home.actor)
-        return [*made, tx.journal.append("edited", actor=home.actor, job_id=job.id, undo=back)]
+    def work(tx: Tx) -> tuple[list[int], list[str]]:
+        made, lost = _decided_again(tx, job.id, slots, home.actor)
+        return [*made, tx.journal.append("edited", actor=home.actor, job_id=job.id, undo=back)], lost
 
-    return f"put jobs/{slug}.md back as it was", home.store.transact(work)
+    made, lost = home.store.transact(work)
+    but = f"; not put back: {some_of(lost[:NAMED_MAX], len(lost))}" if lost else ""
+    return f"put jobs/{slug}.md back as it was{but}", made
 
 
 def _could_be(home: Home, slug: str, text: str) -> None:
@@ -143,15 +146,22 @@ def _could_be(home: Home, slug: str, text: str) -> None:
         raise Refused(f"what was before cannot be any more: {error.message}", error.hint) from error
 
 
-def _decided_again(tx: Tx, job_id: str, slots: list[Json], actor: str) -> list[int]:
-    """Skips and moves of slots that are still to come."""
+def _decided_again(tx: Tx, job_id: str, slots: list[Json], actor: str) -> tuple[list[int], list[str]]:
+    """Skips and moves of slots that are still to come; and why those cannot be that are no slots of the schedule now.
+
+    That happens when it counts from the moment at which its file is taken in.
+    """
     made: list[int] = []
+    lost: list[str] = []
     for item in slots:
         slot, due = from_us(item["slot_at"]), from_us(item["due_at"])
         if min(slot, due) > tx.now:
             moved = due if item["kind"] == "move" else None
-            made.append(tx.jobs.set_exception(job_id, slot, item["kind"], due=moved, actor=actor))
-    return made
+            try:
+                made.append(tx.jobs.set_exception(job_id, slot, item["kind"], due=moved, actor=actor))
+            except Refused as error:
+                lost.append(error.message)
+    return made, lost
 
 
 def _forgotten(tx: Tx, slug: str, actor: str, back: Json) -> int | None:

@@ -75,21 +75,25 @@ def preview_of_job(
     slots = slots_of(row)
     clock = ClockNotes(slots)
     decided = decided_of(planned)
-    left = runs_left(row, slots, decided, now or after, after)
-    ahead = set(islice(slots.between(after, after + FAR), count + len(decided))) | decided.keys()
-    due_of = {slot: decided[slot].due if slot in decided else slot for slot in ahead}
+    promised, others = by_repeat(row, slots, decided, now or after, after)
+    between = slots.between(after, after + FAR)
+    plain = list(
+        islice((slot for slot in between if slot not in decided), count if others is None else min(count, others))
+    )
+    due_of = {slot: item.due for slot, item in promised.items() if item.due > after} | {slot: slot for slot in plain}
     shown: list[tuple[datetime, str, Json]] = []
-    for slot in sorted((slot for slot in ahead if due_of[slot] > after), key=lambda slot: (due_of[slot], slot)):
-        exception = decided[slot].exception if slot in decided else None
-        if len(shown) == count or (left == 0 and exception != "skip"):
-            break
-        if left is not None and exception != "skip":  # what is skipped does not use up a run
-            left -= 1
+    for slot in sorted(due_of, key=lambda slot: (due_of[slot], slot))[:count]:
+        exception = promised[slot].exception if slot in promised else None
         note = DECIDED.get(exception or "") or clock_words(clock, slot, slots.zone, zone)
         moved = due_of[slot] if exception == "move" else None
         shown.append((due_of[slot], "", slot_json(slot, zone, slot_key(row["id"], slot), note, moved)))
     mark_together(shown)
-    end = shown[-1][0] if shown and (left == 0 or len(shown) == count) else after + FAR
+    if len(shown) == count:
+        end = shown[-1][0]
+    elif len(plain) == others:  # the last one by `repeat`: what the clock leaves out behind it would not have run
+        end = max((after, *plain, *(item.due for item in promised.values() if item.exception is None)))
+    else:
+        end = after + FAR
     return Preview([slot for *_, slot in shown], left_out(clock, after, end, slots.zone, zone))
 
 
@@ -102,17 +106,27 @@ def decided_of(planned: Iterable[Record]) -> dict[datetime, Decided]:
     }
 
 
-def runs_left(
+def by_repeat(
     row: Record, slots: RecurrenceSet, decided: Mapping[datetime, Decided], now: datetime, after: datetime
-) -> int | None:
-    """How often the job may still run after an instant, by its `repeat`; None without one."""
+) -> tuple[Mapping[datetime, Decided], int | None]:
+    """What a job's `repeat` leaves of the slots with a row, and how many others may run after an instant; None: any number.
+
+    Slots with a row are promised a run, however far ahead they are, and the others get what is left of the number. Only
+    of promises beyond it the first that are due are kept.
+    """
     if row["repeat_max"] is None:
-        return None
+        return decided, None
     left = max(0, row["repeat_max"] - row["counted"])
-    apart = {slot: item for slot, item in decided.items() if item.exception is not None}
-    passed = slots.count(now, after, left + len(apart)) - sum(now < slot <= after for slot in apart)
-    passed += sum(item.exception == "move" and now < item.due <= after for item in apart.values())
-    return max(0, left - passed)
+    runs = [slot for slot, item in decided.items() if item.exception != "skip"]
+    beyond = set(sorted(runs, key=lambda slot: (decided[slot].due, slot))[left:])
+    others = max(0, left - len(runs))
+    passed = slots.count(now, after, others + len(decided)) - within(slots, decided, now, after)
+    return {slot: item for slot, item in decided.items() if slot not in beyond}, max(0, others - passed)
+
+
+def within(slots: RecurrenceSet, decided: Iterable[datetime], after: datetime, until: datetime) -> int:
+    """How many of the instants are slots in (after, until]; zone data that changed may have left others."""
+    return sum(after < slot <= until and slots.contains(slot) for slot in decided)
 
 
 def preview_of(slots: RecurrenceSet, zone: str, after: datetime, count: int) -> Preview:

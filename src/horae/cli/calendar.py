@@ -47,7 +47,9 @@ def render(answer: dict[str, Any], output: Output) -> None:
     else:
         output.text(output.paint(_title(answer), "bold"))
         if not any(day["runs"] or day["summaries"] for day in answer["days"]):
-            output.text("nothing is planned on these days")
+            days = "these days" if len(answer["days"]) > 1 else "this day"
+            hint = "" if answer["jobs"] else ": `horae add` makes a job"
+            output.text(f"nothing is planned on {days}{hint}")
         colours = paint_jobs(answer["jobs"])
         if screen_width() >= GRID_COLUMNS_MIN:
             calendargrid.show(answer, output, colours, screen_width())

@@ -71,10 +71,12 @@ def _cell(day: Json, today: str, colours: dict[str, str | None], width: int) -> 
 def _head(day: Json, today: str, width: int) -> Line:
     """The day's number, in brackets today, and how many runs are to come."""
     number, total = f"{date.fromisoformat(day['date']).day:>2}", total_of(day)
-    counted = f"{total} run{'s' if total != 1 else ''} " if total else ""
-    if day["date"] == today:
-        return [Part(f"[{number.strip()}]", "green"), Part(counted.rjust(width - len(number.strip()) - 2), "grey")]
-    return [Part(f" {number}", "bold" if total else "grey"), Part(counted.rjust(width - len(number) - 1), "grey")]
+    first = f"[{number.strip()}]" if day["date"] == today else f" {number}"
+    colour = "green" if day["date"] == today else "bold" if total else "grey"
+    room = width - len(first)
+    words = (f" {total} run{'s' if total != 1 else ''} ", f" {total}× ", f" {total}")
+    counted = next((text for text in words if len(text) <= room), "") if total else ""
+    return [Part(first, colour), Part(counted.rjust(room), "grey")]
 
 
 def _run_line(run: Json, colours: dict[str, str | None], width: int) -> Line:

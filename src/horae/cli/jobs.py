@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
+from collections.abc import Sequence
 from typing import Any
 
 from horae import config
 from horae.cli.editor import edited
-from horae.cli.output import Output
+from horae.cli.output import Output, brief
 from horae.errors import Invalid, Usage
 from horae.wiring import House, open_house
 
@@ -43,9 +44,12 @@ def _field_options(parser: ArgumentParser) -> None:
     parser.add_argument("--skill", metavar="S", action="append", help="a skill; may be repeated")
     parser.add_argument("--model", metavar="M", help="the model for an agent")
     parser.add_argument("--repeat", metavar="N", help="how many times it runs, or `forever`")
-    parser.add_argument("--limit", metavar="K=V", help="for example wall=20m,output=64k")
+    parser.add_argument("--limit", metavar="K=V", action="append", help="for example wall=20m,output=64k")
     parser.add_argument(
-        "--clock-change", metavar="K=V", help="for times that the clock skips or shows twice: gap=skip,repeat=both"
+        "--clock-change",
+        action="append",
+        metavar="K=V",
+        help="for times that the clock skips or shows twice: gap=skip,repeat=both",
     )
     parser.add_argument("--env", metavar="NAME", action="append", help="a variable of the gateway that runs may see")
 
@@ -83,15 +87,23 @@ def words_of(text: str) -> list[str]:
         ) from error
 
 
-def pairs_of(key: str, text: str) -> dict[str, str]:
-    """`wall=20m,idle=5m` as a mapping, for a key of the job file. Raises Usage that names the option."""
+def pairs_of(key: str, texts: Sequence[str]) -> dict[str, str]:
+    """`wall=20m,idle=5m` as a mapping, for a key of the job file; an option that is given again adds to it.
+
+    Raises Usage that names the option.
+    """
     option, example = PAIRS[key]
     found: dict[str, str] = {}
+    text = ",".join(texts)
     for part in text.split(","):
         name, equals, value = part.partition("=")
         if not equals or not name.strip() or not value.strip():
             hint = f"for example {option} {example}; `horae edit JOB --unset {key}` takes it away"
             raise Usage(f"{option} {text!r}: {part!r} is not KEY=VALUE", hint)
+        if name.strip() in found:
+            raise Usage(
+                f"{option}: {name.strip()} is given twice", f"give each key once, for example {option} {example}"
+            )
         found[name.strip()] = value.strip()
     return found
 
@@ -176,8 +188,8 @@ def do_show(args: Namespace, output: Output) -> int:
             ("id", job["id"]),
             ("file", answer["file"]),
             ("state", output.state(state["state"]) + (f" ({because})" if because else "")),
-            ("schedule", job["schedule"]),
-            ("meaning", f"{answer['meaning']} ({state['timezone']})" if answer["meaning"] else None),
+            ("schedule", brief(job["schedule"]) if job["schedule"] else None),
+            ("meaning", f"{brief(answer['meaning'])} ({state['timezone']})" if answer["meaning"] else None),
             ("clock change", policy_words(resolved["clock_change"], job["clock_change"] or {})),
             ("starts", shlex.join(resolved["argv"])),
             ("limits", ", ".join(f"{key} {value}" for key, value in limits.items() if value is not None)),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from horae.errors import Problem
 
 CELL_CHARS_MAX = 400
+WORDS_CELLS_MAX = 300  # of a schedule or its meaning on a screen; a list of dates may take thousands
 GAP = 2  # cells between columns
 COLUMN_MIN, SOFT_MIN, COLUMNS_MIN = 4, 12, 3  # what is left on the narrowest screen
 REMARK_INDENT = 8
@@ -131,7 +132,7 @@ class Output:
         def render() -> None:
             self.text(one_line(str(answer["did"]), CELL_CHARS_MAX))
             if answer.get("meaning"):
-                self.text(f"  runs {answer['meaning']} ({answer['job'].get('timezone', '')})")
+                self.text(f"  runs {brief(answer['meaning'])} ({answer['job'].get('timezone', '')})")
             self.slots(answer.get("slots", ()))
             if answer.get("undo"):
                 self.text(f"  undo: {answer['undo']}")
@@ -175,6 +176,17 @@ class Output:
         sys.stderr.write(f"{red}error:{chr(27) + '[0m' if red else ''} {_lines(problem.message)}\n")
         if problem.hint:
             sys.stderr.write(f"  {_lines(problem.hint)}\n")
+
+
+def brief(words: str) -> str:
+    """A schedule or its meaning for a person: the first parts of a long one, and how to see the others."""
+    if display_width(words) <= WORDS_CELLS_MAX:
+        return words
+    parts = words.split("; ")
+    shown = [part for at, part in enumerate(parts) if display_width("; ".join(parts[: at + 1])) <= WORDS_CELLS_MAX]
+    if not shown:
+        return f"{clip(words, WORDS_CELLS_MAX)} (`--json` tells all of it)"
+    return f"{'; '.join(shown)}; … and {len(parts) - len(shown)} more (`--json` tells them all)"
 
 
 def folded(text: str, width: int) -> list[str]:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from horae.cli.jobs import pairs_of
-from horae.cli.output import Output
+from horae.cli.output import Output, brief
 from horae.errors import Usage
 from horae.wiring import open_house
 
@@ -21,6 +21,7 @@ def options_next(parser: ArgumentParser) -> None:
     parser.add_argument("--timezone", metavar="TZ", help="its zone (default: the home's)")
     parser.add_argument(
         "--clock-change",
+        action="append",
         metavar="K=V",
         help="with --schedule: what becomes of times that the clock skips or shows twice",
     )
@@ -34,6 +35,8 @@ def do_next(args: Namespace, output: Output) -> int:
         raise Usage("give a job or --schedule, not both", None)
     if args.clock_change is not None and args.schedule is None:
         raise Usage("--clock-change goes with --schedule", "`horae edit JOB --clock-change …` gives a job its own")
+    if args.timezone is not None and args.schedule is None:
+        raise Usage("--timezone goes with --schedule", "each job is shown in its own zone; `calendar` takes another")
     answer = open_house(args.home).view(
         "app.preview",
         "next_slots",
@@ -47,10 +50,16 @@ def do_next(args: Namespace, output: Output) -> int:
 
     def render() -> None:
         if answer["meaning"]:
-            output.text(f"{answer['meaning']} ({answer['timezone']})")
+            output.text(f"{brief(answer['meaning'])} ({answer['timezone']})")
         if answer.get("job", {}).get("state") not in (None, "active"):
             output.note(f"these slots will not run while the job is {answer['job']['state']}")
-        _show(answer["slots"], answer["notes"], output)
+        whole = args.job is None and args.schedule is None
+        _show(
+            answer["slots"],
+            answer["notes"],
+            output,
+            "no active job has a slot ahead: `horae add` makes one" if whole else "no slots ahead",
+        )
         for warning in answer.get("warnings", ()):
             output.note(f"note: {warning}")
 
@@ -58,7 +67,7 @@ def do_next(args: Namespace, output: Output) -> int:
     return 0
 
 
-def _show(slots: list[dict[str, Any]], notes: list[dict[str, Any]], output: Output) -> None:
+def _show(slots: list[dict[str, Any]], notes: list[dict[str, Any]], output: Output, empty: str) -> None:
     """Slots, and among them what the clock left out."""
     ahead = sorted(notes, key=lambda note: datetime.fromisoformat(note["at"]), reverse=True)
     for slot in slots:
@@ -68,7 +77,7 @@ def _show(slots: list[dict[str, Any]], notes: list[dict[str, Any]], output: Outp
     while ahead:
         _left_out(ahead.pop(), output)
     if not slots:
-        output.text("no slots ahead")
+        output.text(empty)
 
 
 def _left_out(note: dict[str, Any], output: Output) -> None:

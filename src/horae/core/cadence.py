@@ -12,12 +12,16 @@ from typing import Any, Protocol
 
 from horae.core.instants import from_us
 from horae.core.model import ClockChange
+from horae.errors import Problem
 from horae.limits import ONE_SHOT_GRACE_S
 from horae.timing.clockchange import EPOCH, SECOND, Gap, Repeat, span_at
 from horae.timing.recurrence import RecurrenceSet
 from horae.timing.schedule import parse_schedule
 
 SLOTS_CACHED = 4096  # parsed schedules kept, some kilobytes each: 100,000 jobs must not fill the memory
+# What reading may raise where something is damaged, or brings out a fault of ours: no JSON, JSON of another kind, an instant
+# that no datetime holds, a bad schedule. Whoever reads one record of many names this, so that it harms only itself
+DAMAGE = (Problem, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, AssertionError)
 AHEAD = timedelta(days=2 * 366)  # a clock that will not change in two years is not known to change at all
 
 

@@ -3,10 +3,10 @@
 The old data is gone. What it said is left in the rows: each has its instant and the offset from UTC that was true when it
 was planned, together a *wall time*. So a slot follows its wall time: it moves to the instant that the new data gives it.
 
-- A wall time that had its turn is not run again: the plan goes on strictly after the instant that it has now, and where
-  the plan would still come by that instant, the slot there is *closed*.
+- A wall time that had its turn is not run again: the plan goes on strictly after the instant that the last of them has
+  now, and where it would still come by another of them, the slot there is *closed*.
 - None is lost: what the plan had not come by yet is planned, if need be in the past. Then it is due, and catching up
-  decides about it.
+  decides about it. So a cursor that has come due stays, and where its wall time has moved, the plan goes on behind that.
 - Skips and moves of slots to come go along with their slot. A skip whose slot there is no more is gone with it; a move
   stays, since a person wants a run when it is due.
 - What does not follow the clock does not change: intervals, instants with an offset, and schedules that go around the
@@ -14,12 +14,12 @@ was planned, together a *wall time*. So a slot follows its wall time: it moves t
   the job's, since no row has kept that one's offset.
 
 Two slots of a job cannot share an instant: a wall time whose instant had its turn under another name stays where it was
-planned. With unchanged data every answer is "as it was"; asking twice gives the same.
+planned, and keeps its name. With unchanged data every answer is "as it was"; asking twice gives the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -29,6 +29,7 @@ from horae.timing.recurrence import RecurrenceSet, default_policy
 from horae.timing.zones import offset_s
 
 SECOND = timedelta(seconds=1)
+FARTHEST = timedelta(hours=26)  # from one edge of the world's offsets from UTC to the other
 
 
 class Ahead(NamedTuple):
@@ -52,16 +53,14 @@ class Standing:
     """What is on record of one job."""
 
     zone: str
-    cursor: Ahead | None
-    """The ordinary planned row; None when there is none, or when it has come due."""
+    cursor: Ahead | Passed | None
+    """The ordinary planned row, to come or due; None when there is none."""
     begun: datetime
     """When the cursor was planned; without one, how far the plan has come."""
-    last: Passed | None
-    """The last one before the cursor."""
     others: tuple[Ahead, ...] = ()
     """Skips, moves, and slots that were given back, ascending."""
-    early: tuple[Passed, ...] = ()
-    """Those that the plan has not come by yet: slots that were moved to an earlier time, and a cursor that is due."""
+    passed: tuple[Passed, ...] = ()
+    """All whose slots may lie behind `begun` or the cursor by the new data: no data moves a wall time by over `FARTHEST`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,54 +69,76 @@ class Course:
 
     places: tuple[tuple[Ahead, datetime | None], ...]
     """Each row ahead with its slot: the one that it had, another, or None when there is none any more."""
+    kept: frozenset[str]
+    """Keys of rows that stay since another has their instant: the offset that they have tells their wall time, as before."""
     after: datetime
-    """The cursor is at the first free slot after this."""
+    """The plan goes on with the first free slot after this."""
     closed: tuple[tuple[Passed, datetime], ...]
     """Wall times that had their turn, with the later slot that they would have again."""
+    outrun: bool
+    """The cursor is due and stays, but its wall time moved: the slot to go on with is planned beside it."""
 
 
 def follow(slots: RecurrenceSet, standing: Standing, taken: Callable[[datetime], bool]) -> Course:
     """Decide by the new data. `taken` says whether a row that is what it is has that slot already."""
     clock = _Clock(slots, standing.zone)
-    after = standing.begun if standing.cursor is None else _begin(clock, standing, standing.cursor)
+    images = [(row, clock.image(row.slot, row.offset_s)) for row in standing.passed]
+    after = _frontier(clock, standing, [image for _, image in images])
     used: set[datetime] = set()
 
     def free(slot: datetime) -> bool:
         return slot not in used and not taken(slot)
 
     places: list[tuple[Ahead, datetime | None]] = []
+    kept: set[str] = set()
     for row in standing.others:
-        place = next(filter(free, clock.counterparts(row)), None)
-        if place is None and row.exception == "move" and row.slot not in used:
+        own = clock.slots_of(row)
+        place = next(filter(free, own), None)
+        if place is None and row.slot not in used and (row.exception == "move" or slots.contains(row.slot)):
             place = row.slot
+            kept.update([row.key] if own else [])
         if place is not None:
             used.add(place)
         places.append((row, place))
+    cursor, floor = standing.cursor, after
+    if isinstance(cursor, Ahead):
+        had = {image for _, image in images}
+        slot = first_free(slots, after, lambda slot: slot not in had and free(slot))
+        own = clock.image(cursor.slot, cursor.offset_s)
+        lost = own != cursor.slot and own > after and taken(own)
+        if lost and cursor.slot not in used and (slot is None or cursor.slot <= slot):
+            slot = cursor.slot
+            kept.add(cursor.key)
+            floor = min(after, slot)  # the plan goes on behind that one
+        if slot is not None:
+            used.add(slot)
+        places.append((cursor, slot))
     closed: list[tuple[Passed, datetime]] = []
-    for passed in standing.early:
-        again = clock.image(passed.slot, passed.offset_s)
-        if again > after and slots.contains(again) and free(again):
+    for passed, again in images:
+        if again > floor and slots.contains(again) and free(again):
             used.add(again)
             closed.append((passed, again))
-    if standing.cursor is not None:
-        slot = slots.next_after(after)
-        while slot is not None and not free(slot):
-            slot = slots.next_after(slot)
-        row = standing.cursor
-        own = clock.image(row.slot, row.offset_s)
-        if own != row.slot and own > after and taken(own) and row.slot not in used:
-            slot = row.slot if slot is None else min(slot, row.slot)
-        places.append((row, slot))
-    return Course(tuple(places), after, tuple(closed))
+    outrun = isinstance(cursor, Passed) and after != cursor.slot
+    return Course(tuple(places), frozenset(kept), after, tuple(closed), outrun)
 
 
-def _begin(clock: _Clock, standing: Standing, cursor: Ahead) -> datetime:
-    """The instant strictly after which the plan goes on."""
-    own = clock.image(cursor.slot, cursor.offset_s) - SECOND  # it has not had its turn, wherever it is now
-    if standing.last is None:
-        return min(standing.begun, own)
-    last = clock.image(standing.last.slot, standing.last.offset_s)
-    return max(last, min(standing.begun, own))
+def first_free(slots: RecurrenceSet, after: datetime, free: Callable[[datetime], bool]) -> datetime | None:
+    """The first slot after an instant that is free."""
+    slot = slots.next_after(after)
+    while slot is not None and not free(slot):
+        slot = slots.next_after(slot)
+    return slot
+
+
+def _frontier(clock: _Clock, standing: Standing, passed: Sequence[datetime]) -> datetime:
+    """The instant strictly after which the plan goes on: that of the last wall time that it has come by."""
+    if standing.cursor is None:
+        return standing.begun
+    own = clock.image(standing.cursor.slot, standing.cursor.offset_s)
+    if isinstance(standing.cursor, Passed):
+        return own
+    fresh = min(standing.begun, own - SECOND)  # it has not had its turn, wherever it is now
+    return max((fresh, *(image for image in passed if image <= own)))
 
 
 class _Clock:
@@ -140,14 +161,13 @@ class _Clock:
         (end,) = instants_of(wall, self._zone, "after")  # it is left out: all that comes after the gap is to come
         return end - SECOND
 
-    def counterparts(self, row: Ahead) -> Iterator[datetime]:
-        """The slots that may be this row's, the likeliest first."""
-        stays = self._stays(row.slot, row.offset_s)
-        if not stays:
-            wall = _wall(row.slot, row.offset_s)
-            yield from filter(self.slots.contains, instants_of(wall, self._zone, self.slots.gap, self.slots.repeat))
-        if stays or self.slots.contains(row.slot):  # one that a gap had moved is where it was when the gap is no more
-            yield row.slot
+    def slots_of(self, row: Ahead) -> list[datetime]:
+        """The slots that its wall time has: none when a gap had moved it and the gap is no more."""
+        if self._stays(row.slot, row.offset_s):
+            return [row.slot]
+        wall = _wall(row.slot, row.offset_s)
+        found = instants_of(wall, self._zone, self.slots.gap, self.slots.repeat)
+        return [instant for instant in found if self.slots.contains(instant)]
 
     def _stays(self, instant: datetime, offset: int) -> bool:
         """Whether an instant with that offset is where it was, because it does not follow the clock or nothing changed."""

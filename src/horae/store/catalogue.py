@@ -12,14 +12,14 @@ from itertools import islice
 from sqlite3 import Connection, Row
 from typing import Any
 
-from horae.core.cadence import slots_of
+from horae.core.cadence import DAMAGE, slots_of
 from horae.core.definition import cadence_digest, definition, digest
 from horae.core.identity import manual_key, provisional_id, slot_key
 from horae.core.instants import from_us, to_us
 from horae.core.model import Job
 from horae.errors import Refused
 from horae.store.journal import Journal
-from horae.store.plan import DAMAGE, Plan
+from horae.store.plan import Plan
 from horae.store.rows import local, maybe
 from horae.timing.zones import offset_s
 
@@ -51,7 +51,20 @@ class Catalogue:
         return dict(self._db.execute("SELECT slug, signature FROM job WHERE removed_at IS NULL"))
 
     def upsert(self, job: Job, *, signature: str, meaning: str, actor: str) -> str:
-        """Take in a valid definition and plan its next slot; returns created, changed, revived or unchanged."""
+        """Take in a valid definition and plan its next slot; returns created, changed, revived or unchanged.
+
+        All of it or, when the schedule cannot be reckoned with after all, nothing: then it raises whatever that did.
+        """
+        self._db.execute("SAVEPOINT one_definition")
+        try:
+            return self._take_in(job, signature, meaning, actor)
+        except DAMAGE:
+            self._db.execute("ROLLBACK TO one_definition")
+            raise
+        finally:
+            self._db.execute("RELEASE one_definition")
+
+    def _take_in(self, job: Job, signature: str, meaning: str, actor: str) -> str:
         other = self.by_slug(job.slug)
         if other is not None and other["id"] != job.id:
             if other["definition"]:  # its own file may have been renamed: `parked` tells who was not found again
@@ -224,15 +237,16 @@ class Catalogue:
         return {"run_id": run_id, "key": key, "slot": slot, "entry": entry}
 
     def set_exception(self, job_id: str, slot: datetime, kind: str | None, *, due: datetime | None, actor: str) -> int:
-        """Skip or move one slot that has not run, or (None) take that back. The caller checked that it is a slot."""
+        """Skip or move one slot that has not run, or (None) take that back. Raises Refused when that cannot be done."""
         row = self._one("SELECT * FROM job WHERE id = ?", job_id)
         assert row is not None, "the caller found the job"
         old = self._one("SELECT * FROM occurrence WHERE key = ?", slot_key(job_id, slot))
         if old is None and (kind is None or not slots_of(row).contains(slot)):
             old = self._followed(job_id, slot_key(job_id, slot))  # zone data changed since: the slot is another
-            slot = slot if old is None else from_us(old["slot_at"])
-            if old is None and kind is None:
-                raise Refused(f"{slot.isoformat()} is not planned any more", "look at `horae next` for what is")
+            if old is None:
+                says = "is not planned any more" if kind is None else f"is not a slot of {row['slug']}"
+                raise Refused(f"{slot.isoformat()} {says}", "look at `horae next` for what is")
+            slot = from_us(old["slot_at"])
         key, at = slot_key(job_id, slot), to_us(slot)
         if old is not None and old["state"] != "planned":
             how = old["outcome"] or "being run now"

@@ -20,7 +20,7 @@ from sqlite3 import Connection, Row
 from typing import NamedTuple
 
 from horae.core.admission import MISSED, Admission, Candidate, admit
-from horae.core.cadence import slots_of
+from horae.core.cadence import DAMAGE, slots_of
 from horae.core.catchup import Backlog, backlog
 from horae.core.definition import from_definition
 from horae.core.identity import run_id as id_of_run
@@ -29,7 +29,7 @@ from horae.core.instants import from_us, to_us
 from horae.core.model import Claim, Job, Owner
 from horae.store.catalogue import Catalogue
 from horae.store.journal import Journal
-from horae.store.plan import DAMAGE, paused_words
+from horae.store.plan import paused_words
 from horae.store.rows import maybe
 from horae.timing.zones import offset_s
 

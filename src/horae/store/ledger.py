@@ -13,6 +13,7 @@ from datetime import datetime
 from sqlite3 import Connection, Row
 from typing import Any
 
+from horae.core.cadence import DAMAGE
 from horae.core.definition import from_definition
 from horae.core.instants import from_us, to_us
 from horae.core.model import Claim, Ending, Job, Owner, Receipt
@@ -24,7 +25,6 @@ from horae.store.catalogue import Catalogue
 from horae.store.claiming import Claiming, reserve_tokens
 from horae.store.journal import Journal
 from horae.store.outbox import Outbox
-from horae.store.plan import DAMAGE
 from horae.store.rows import maybe
 
 CLAIM_ROW = """

@@ -16,18 +16,17 @@ from datetime import UTC, datetime
 from sqlite3 import Connection, Row
 from typing import Any
 
-from horae.core.cadence import grace_of, slots_of
+from horae.core.cadence import DAMAGE, grace_of, slots_of
 from horae.core.catchup import backlog
 from horae.core.identity import slot_key
 from horae.core.instants import from_us, to_us
 from horae.core.model import Job
-from horae.errors import Problem
+from horae.core.text import clip
 from horae.store.journal import Journal
 from horae.timing.recurrence import RecurrenceSet
 from horae.timing.zones import offset_s
 
-# What reading a damaged row may raise: no JSON, JSON of another kind, an instant that no datetime holds, a bad schedule
-DAMAGE = (Problem, ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError)
+BY_CELLS_MAX = 200  # of a schedule's text with each slot in the journal: a list of dates is thousands of characters
 
 
 def paused_words(paused_at: int | None, by: str | None, reason: str | None, enabled: int) -> str | None:
@@ -86,7 +85,8 @@ class Plan:
 
     def note_planned(self, job_id: str, key: str, schedule: str, zone: str) -> None:
         """Why a slot has a row."""
-        self._journal.append("planned", actor="gateway", job_id=job_id, key=key, by=schedule, zone=zone)
+        by = clip(schedule, BY_CELLS_MAX)
+        self._journal.append("planned", actor="gateway", job_id=job_id, key=key, by=by, zone=zone)
 
     def count_run(self, job_id: str, key: str) -> None:
         """One more scheduled run, for `repeat`; not of an occurrence that was claimed before the cadence changed."""
@@ -118,6 +118,8 @@ class Plan:
             reason = f"it ran {row['counted']} of {row['repeat_max']} times"
         if reason is None:  # held back by `repeat`, but the run did not count
             self.plan_next(job_id, after=self.now)
+            (reason,) = self._db.execute("SELECT ending FROM job WHERE id = ?", (job_id,)).fetchone()
+        if reason is None:
             return
         self._db.execute(
             "UPDATE job SET completed_at = ?, completed_reason = ? WHERE id = ?", (self._us, reason, job_id)

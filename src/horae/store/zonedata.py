@@ -12,13 +12,14 @@ from datetime import datetime
 from sqlite3 import Connection, IntegrityError, Row
 from typing import Any, NamedTuple
 
-from horae.core.cadence import slots_of
+from horae.core.cadence import DAMAGE, slots_of
 from horae.core.identity import slot_key
 from horae.core.instants import from_us, to_us
-from horae.core.zonechange import Ahead, Course, Passed, Standing, follow
+from horae.core.zonechange import FARTHEST, Ahead, Course, Passed, Standing, first_free, follow
 from horae.store.journal import Journal
-from horae.store.plan import DAMAGE, Plan
+from horae.store.plan import Plan
 from horae.store.rows import local
+from horae.timing.recurrence import RecurrenceSet
 from horae.timing.zones import offset_s, version
 
 JOBS = """
@@ -27,8 +28,9 @@ SELECT * FROM job WHERE id > ? AND removed_at IS NULL AND completed_at IS NULL A
 SCHEDULED = "SELECT * FROM occurrence WHERE job_id = :job AND trigger = 'schedule' "
 AHEAD = "state = 'planned' AND attempts = 0 AND slot_at > :now AND due_at > :now"
 OPEN = SCHEDULED + f"AND {AHEAD} ORDER BY slot_at"
-LAST = SCHEDULED + f"AND slot_at < :cursor AND NOT ({AHEAD}) ORDER BY slot_at DESC LIMIT 1"
-EARLY = SCHEDULED + f"AND slot_at >= :cursor AND NOT ({AHEAD}) ORDER BY slot_at"
+CURSOR = SCHEDULED + "AND slot_at = :cursor AND state = 'planned' AND exception IS NULL"
+BEFORE = "(SELECT max(slot_at) FROM occurrence WHERE job_id = :job AND trigger = 'schedule' AND slot_at <= :since)"
+PASSED = SCHEDULED + f"AND slot_at >= coalesce({BEFORE}, :since) AND NOT ({AHEAD})"  # a span's first slot is its row's
 PLAN = (
     "INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, exception, reason, planned_at)"
     " VALUES (?, ?, 'schedule', ?, ?, ?, ?, ?, ?)"
@@ -91,7 +93,7 @@ class ZoneData:
         course = follow(slots, standing, lambda slot: self._taken(job["id"], slot, rows))
         moved = [(row, slot) for row, slot in course.places if slot != row.slot]
         for row, slot in course.places:
-            if slot == row.slot and slots.contains(row.slot):
+            if slot == row.slot and row.key not in course.kept and slots.contains(row.slot):
                 self._refresh(job, row)
         for row, _ in moved:  # all of them first: one may go where another was
             self._db.execute("DELETE FROM occurrence WHERE key = ?", (row.key,))
@@ -106,25 +108,47 @@ class ZoneData:
         for passed, slot in course.closed:
             self._insert(job, slot, to_us(slot), "skip", _turn(passed))
         self._tell(job, moved, course)
-        if (standing.cursor, None) in moved:
+        if course.outrun:
+            self._go_on(job, slots, course.after)
+        elif (standing.cursor, None) in moved:
             self._plan.plan_next(job["id"], after=course.after)  # there is none: it says why
+        if moved:
             self._plan.complete_if_done(job["id"])
-        return bool(moved or course.closed)
+        return bool(moved or course.closed or course.outrun)
+
+    def _go_on(self, job: dict[str, Any], slots: RecurrenceSet, after: datetime) -> None:
+        """Plan the slot after a cursor that is due, and let that one be an ordinary row.
+
+        One that has passed is due as well, and gets one run together with it, so `repeat` does not hold it back.
+        """
+        slot = first_free(slots, after, lambda slot: not self._taken(job["id"], slot, {}))
+        if slot is None or to_us(slot) > self._us:
+            self._plan.plan_next(job["id"], after=after)
+            (held,) = self._rows("SELECT * FROM job WHERE id = ?", (job["id"],))
+            if held["cursor_at"] is None:  # by `repeat`: whenever it goes on, what had its turn must be closed
+                self._apply(held)
+            return
+        self._plan.plan_row(job, slot)
+        self._db.execute("UPDATE job SET cursor_at = ? WHERE id = ?", (to_us(slot), job["id"]))
 
     def _standing(self, job: dict[str, Any], rows: dict[str, dict[str, Any]]) -> Standing:
         """What is on record of one job; `rows` are those ahead."""
         ahead = [Ahead(key, from_us(row["slot_at"]), row["offset_s"], row["exception"]) for key, row in rows.items()]
-        reached = self._us if job["cursor_at"] is None else int(job["cursor_at"])
-        cursor = next((row for row in ahead if rows[row.key]["slot_at"] == reached and row.exception is None), None)
-        args = {"job": job["id"], "now": self._us, "cursor": reached}
-        last = [] if cursor is None else self._rows(LAST, args)
+        begun, cursor = self._us, None
+        if job["cursor_at"] is not None:
+            begun = job["cursor_at"]
+            for row in self._rows(CURSOR, {"job": job["id"], "cursor": begun}):
+                cursor = next((each for each in ahead if each.key == row["key"]), None) or _passed(row)
+                begun = row["planned_at"] if isinstance(cursor, Ahead) else begun
+        since = to_us(from_us(begun) - FARTHEST)
+        done = cursor is None and job["ending"] is not None  # nothing more will be planned
+        passed = [] if done else self._rows(PASSED, {"job": job["id"], "now": self._us, "since": since})
         return Standing(
             zone=job["timezone"],
             cursor=cursor,
-            begun=from_us(reached if cursor is None else rows[cursor.key]["planned_at"]),
-            last=_passed(last[0]) if last else None,
+            begun=from_us(begun),
             others=tuple(row for row in ahead if row is not cursor),
-            early=tuple(_passed(row) for row in self._rows(EARLY, args)),
+            passed=tuple(_passed(row) for row in passed),
         )
 
     def _taken(self, job_id: str, slot: datetime, rows: dict[str, dict[str, Any]]) -> bool:

@@ -20,6 +20,7 @@ _ISO = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"(?:(?:[Tt]|\s)([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(\.[0-9]+)?\s?([Zz]|[+-][0-9]{2}:?[0-9]{2}(?::?[0-9]{2})?)?)?"
 )
+_GOES_ON = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt][^ ;,]+)?[ ;,]")
 _HINT = "write it as 2026-12-24 18:00, or with an offset as 2026-12-24T18:00:00+01:00"
 
 
@@ -40,11 +41,13 @@ class Reading:
 
 
 def read_instant(text: str, timezone: str) -> Reading | None:
-    """The instant of an ISO date-time; None if the text does not begin like one. Raises `Invalid`."""
+    """The instant of an ISO date-time; None for what is none, or goes on in words. Raises `Invalid`."""
     if not re.match(r"[0-9]{4}-[0-9]", text):
         return None
     match = _ISO.fullmatch(text)
     if match is None:
+        if _GOES_ON.match(text):
+            return None
         raise Invalid(f"cannot read the date {_short(text)!r}", _HINT, value=text)
     date, time, fraction, offset = match.groups()
     if time is None:
@@ -54,6 +57,8 @@ def read_instant(text: str, timezone: str) -> Reading | None:
         raise Invalid(f"{text!r} has a part of a second; slots are whole seconds", _HINT, value=text)
     if offset is None:
         return on_wall(_parsed(f"{date}T{time}", text), timezone)
+    if offset[0] in "+-" and int(offset[1:3]) > 23:
+        raise Invalid(f"there is no offset {offset!r}", "offsets are written as +01:00", value=offset)
     instant = _parsed(f"{date}T{time}{offset.upper()}", text)
     if not 2 <= instant.year <= 9997:  # in every zone, and not only in its own
         raise Invalid(f"{text!r} is outside of the calendar", _HINT, value=text)
@@ -100,7 +105,11 @@ def begin_of(day: date, timezone: str) -> datetime:
 def end_of(day: date, timezone: str) -> datetime:
     """The last second of a day in the zone. Raises `Invalid`."""
     _inside(datetime.combine(day, time()))
-    return instants_of(datetime.combine(day, time()) + timedelta(days=1), timezone, gap="after")[0] - SECOND
+    midnight = datetime.combine(day, time()) + timedelta(days=1)
+    # Clocks that go back over midnight show it twice, and the day goes on until the second; those that go back to
+    # midnight show it twice on the next day.
+    ends = [end - SECOND for end in instants_of(midnight, timezone, gap="after", repeat="both")]
+    return next((end for end in reversed(ends) if end.astimezone(zone(timezone)).date() == day), ends[0])
 
 
 def _inside(wall: datetime) -> None:

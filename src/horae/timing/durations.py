@@ -35,6 +35,10 @@ def parse_duration(text: str) -> int:
     total, position, smallest = 0, 0, 1 << 60
     while position < len(given):
         part = _PART.match(given, position)
+        if part is None and re.match(r"[0-9]{13,}", given[position:]):
+            raise Invalid(
+                f"the duration {_short(text)!r} is too long", "a number in it has at most 12 digits", value=text
+            )
         if part is None or part[3] not in UNITS:
             raise Invalid(f"cannot read the duration {_short(text)!r}", _HINT, value=text)
         unit = UNITS[part[3]]

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from horae.timing.clockchange import EPOCH, SECOND, Change, Span, span_at
+from horae.timing.clockchange import EPOCH, SECOND, Change, Gap, Span, span_at
 from horae.timing.durations import period_words
 from horae.timing.recurrence import Grid, RecurrenceSet
 from horae.timing.ruleslots import EARLIEST, LATEST
@@ -175,7 +175,7 @@ class ClockNotes:
         for walls, low, high in self._parts:
             wall = walls.next(start, stop - 1)
             while wall is not None:
-                if any(low <= reading <= high for reading in _readings(wall, change)):
+                if any(low <= reading <= high for reading in _readings(wall, change, self._set.gap)):
                     found.add(wall)
                 wall = walls.next(wall + 1, stop - 1)
         return sorted(found)
@@ -202,9 +202,10 @@ class ClockNotes:
         return frozenset((date - EPOCH) // SECOND for date in self._set.exdates)
 
 
-def _readings(wall: int, change: Change) -> tuple[int, ...]:
-    """The instants that a wall time beside the change may stand for: both showings, or the shift over the gap."""
-    return (wall - change.before,) if change.before < change.after else (wall - change.before, wall - change.after)
+def _readings(wall: int, change: Change, gap: Gap) -> tuple[int, ...]:
+    """The instants that a wall time beside the change may stand for: both showings, or where a gap moves it."""
+    moved = change.at if gap == "after" else wall - change.before
+    return (moved,) if change.before < change.after else (wall - change.before, wall - change.after)
 
 
 def _keeps_its_time(period_s: int) -> bool:

@@ -3,8 +3,8 @@
 A rule is a set of wall times, before any zone. `freq` and `interval` name periods counted from the one that holds
 `start`; the BY lists say which days and times of a period are meant; `bysetpos` picks from the list of a period's
 instances (instances, as the RFC says, not days: "the last weekday at 9 and at 17" is BYSETPOS=-2,-1). `start` is also
-the least wall time, and `count` counts from there, left-out instances included. `since` and `until` bound the
-*instants*, inclusively: they are how one rule ends where another begins.
+the least wall time, and `count` counts wall times from there: what a clock change leaves out counts, what it shows twice
+counts once. `since` and `until` bound the *instants*, inclusively: they are how one rule ends where another begins.
 
 A rule is explicit: what the RFC takes from DTSTART (the hour of a daily rule, the weekday of a weekly one) stands in
 its lists; whoever reads RFC text fills that in. So without INTERVAL, COUNT and positions in a year or week it needs

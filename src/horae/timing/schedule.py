@@ -1,6 +1,7 @@
 """A schedule as a person writes it, read once: the text, its set, its meaning in words, its warnings.
 
-Order of reading: RFC 5545 text, a date-time, a cron line, a phrase. No text fits two of them. What counts from "now"
+Order of reading: RFC 5545 text, a date-time, a cron line, a phrase. No text fits two of them. What fits none and is a
+text of another product is refused by its name (`foreign`). What counts from "now"
 (`in 30m`, `tomorrow at 9am`, `every 90 minutes`) counts from the `anchor` argument, and `written` holds the text in
 which that is fixed: a tool that makes a job stores `written`, so that the job means the same whenever its file is read.
 
@@ -11,15 +12,16 @@ caller knows whether the job is new.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 from horae.errors import Invalid
 from horae.limits import SCHEDULE_CHARS_MAX
 from horae.timing.cron.line import parse_cron
 from horae.timing.dates import read_instant
+from horae.timing.foreign import known
 from horae.timing.ical.text import BEGINS, read_rfc5545
 from horae.timing.phrases.phrase import parse_phrase
 from horae.timing.recurrence import Gap, RecurrenceSet, Repeat, default_policy
@@ -30,7 +32,7 @@ Kind = Literal["once", "interval", "cron", "phrase", "rrule"]
 
 _CRON_LINE = re.compile(r"[0-9*][0-9*,/\-]* [0-9*][0-9*,/\-]*(?: [0-9A-Za-z*?,/#\-]+){3}")
 _CRON_FIRST = re.compile(r"[0-9*?][0-9*?,/\-]*")
-_CRON_FIELD = re.compile(r"[0-9A-Za-z*?,/#\-]+")
+_CRON_FIELD = re.compile(r"[0-9A-Za-z*?,/#.\-]+")
 
 
 @dataclass(frozen=True)
@@ -66,13 +68,28 @@ def parse_schedule(
     if BEGINS.match(text.lstrip()):
         return _calendar(text, timezone, anchor, gap, repeat)
     clean = _clean(text)
-    reading = read_instant(clean, timezone)
+    try:
+        return _in_words(clean, timezone, anchor, gap, repeat)
+    except Invalid as refusal:
+        raise known(clean, partial(_is_read, timezone=timezone, anchor=anchor)) or refusal from None
+
+
+def _in_words(text: str, timezone: str, anchor: datetime, gap: Gap | None, repeat: Repeat | None) -> Schedule:
+    reading = read_instant(text, timezone)
     if reading is not None:
-        return _once(clean, timezone, reading.instant, reading.warnings)
-    if _is_cron(clean):
-        return _cron(clean, timezone, gap, repeat)
-    phrase = parse_phrase(clean, timezone, anchor, gap=gap, repeat=repeat)
-    return Schedule(clean, phrase.written, phrase.kind, timezone, phrase.set, phrase.warnings)
+        return _once(text, timezone, reading.instant, reading.warnings)
+    if _is_cron(text):
+        return _cron(text, timezone, gap, repeat)
+    phrase = parse_phrase(text, timezone, anchor, gap=gap, repeat=repeat)
+    return Schedule(text, phrase.written, phrase.kind, timezone, phrase.set, phrase.warnings)
+
+
+def _is_read(text: str, *, timezone: str, anchor: datetime) -> bool:
+    try:
+        _in_words(_clean(text), timezone, anchor, None, None)
+    except Invalid:
+        return False
+    return True
 
 
 def _cron(text: str, timezone: str, gap: Gap | None, repeat: Repeat | None) -> Schedule:
@@ -84,17 +101,11 @@ def _cron(text: str, timezone: str, gap: Gap | None, repeat: Repeat | None) -> S
 
 def _calendar(text: str, timezone: str, anchor: datetime, gap: Gap | None, repeat: Repeat | None) -> Schedule:
     clean = _clean("\n".join(text.splitlines()), lines=True)
-    found = read_rfc5545(clean, timezone, anchor=anchor)
+    found = read_rfc5545(clean, timezone, anchor=anchor, gap=gap, repeat=repeat)
     if found.set.exceptions:
         message = "RECURRENCE-ID skips or moves one slot: that is decided about a job, and not a part of its schedule"
         raise Invalid(message, "use `horae skip` and `horae move`", field="RECURRENCE-ID")
-    slots = _with_policy(found.set, gap, repeat)
-    return Schedule(clean, found.written, "rrule", timezone, slots, found.warnings)
-
-
-def _with_policy(slots: RecurrenceSet, gap: Gap | None, repeat: Repeat | None) -> RecurrenceSet:
-    usual = default_policy(slots.rules)
-    return replace(slots, gap=gap or usual[0], repeat=repeat or usual[1])
+    return Schedule(clean, found.written, "rrule", timezone, found.set, found.warnings)
 
 
 def _clean(text: str, *, lines: bool = False) -> str:
@@ -121,8 +132,7 @@ def _is_cron(text: str) -> bool:
     if len(fields) < 2 or not all(_CRON_FIELD.fullmatch(field) for field in fields[1:]):
         return False
     starred = any("*" in field or "?" in field for field in fields)
-    numbers = sum(bool(_CRON_FIRST.fullmatch(field)) for field in fields)
-    return starred or (len(fields) in (5, 6) and numbers >= 2 and bool(_CRON_FIRST.fullmatch(fields[0])))
+    return starred or (len(fields) in (5, 6) and all(map(_CRON_FIRST.fullmatch, fields[:2])))
 
 
 def _once(text: str, timezone: str, instant: datetime, warnings: tuple[str, ...]) -> Schedule:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
@@ -24,6 +24,14 @@ MONTH_OF = {
 }
 ORDINAL_OF = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
 
+NUMBER_OF = {
+    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6,
+    "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,
+}  # fmt: skip
+
+PARTS_OF_DAY = ("morning", "afternoon", "evening", "night")
+
+_LISTED_MAX = 3  # names in a row that are said one by one
 _WORDS = {number: word for word, number in ORDINAL_OF.items()}
 
 
@@ -45,14 +53,29 @@ def listed(parts: Iterable[str], joint: str = "and") -> str:
     return f"{', '.join(heads)} {joint} {last}" if heads else last
 
 
-def numbered(noun: str, values: Iterable[int]) -> str:
-    """Such as "minute 5", "minutes 0, 15 and 30", "hours 9 to 17"; the values ascend."""
+def named(numbers: Iterable[int], names: Sequence[str], ending: str = "") -> str:
+    """The names of ascending numbers, from 0 on: "Mondays to Thursdays and Saturdays", "May, June and July"."""
+    parts: list[str] = []
+    for run in _runs(numbers):
+        shown = [f"{names[number]}{ending}" for number in run]
+        parts += [f"{shown[0]} to {shown[-1]}"] if len(run) > _LISTED_MAX else shown
+    return listed(parts)
+
+
+def _runs(values: Iterable[int]) -> list[list[int]]:
+    """Ascending numbers, those that follow one another together."""
     runs: list[list[int]] = []
     for value in values:
         if runs and value == runs[-1][-1] + 1:
             runs[-1].append(value)
         else:
             runs.append([value])
+    return runs
+
+
+def numbered(noun: str, values: Iterable[int]) -> str:
+    """Such as "minute 5", "minutes 0, 15 and 30", "hours 9 to 17"; the values ascend."""
+    runs = _runs(values)
     parts: list[str] = []
     for run in runs:
         parts += [f"{run[0]} to {run[-1]}"] if len(run) > 2 else [str(value) for value in run]

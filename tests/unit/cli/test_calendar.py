@@ -289,8 +289,25 @@ def test_in_a_pipe_there_are_tabs(jobs: TestHome) -> None:
 
 def test_nothing_planned(monkeypatch: pytest.MonkeyPatch, home: TestHome) -> None:
     for columns in (80, 120):
-        assert "nothing is planned on these days" in drawn(monkeypatch, home.json("calendar"), columns)
+        assert "nothing is planned on these days: `horae add` makes a job" in drawn(
+            monkeypatch, home.json("calendar"), columns
+        )
     assert home.horae("calendar").out == "" or "clock" in home.horae("calendar").out
+
+
+def test_the_number_of_a_day_and_its_runs_stand_apart(monkeypatch: pytest.MonkeyPatch, home: TestHome) -> None:
+    home.json("add", "* * * * *", "--script", "hi.sh", "--name", "Minutes")
+    home.json("add", "*/5 * * * *", "--script", "hi.sh", "--name", "Fives")
+    for columns in (100, 110, 120):
+        heads = [line for line in drawn(monkeypatch, home.json("calendar", *FROM), columns) if "1728" in line]
+        assert heads
+        for cell in (cell for line in heads for cell in line.split("│")):
+            assert re.fullmatch(r"(?: *| *\d{1,2} +[0-9]{4}(?: runs|×)? *)", cell), cell
+
+
+def test_one_empty_day(monkeypatch: pytest.MonkeyPatch, home: TestHome) -> None:
+    lines = drawn(monkeypatch, home.json("calendar", "--days", "1"), 120)
+    assert "nothing is planned on this day: `horae add` makes a job" in lines
 
 
 def test_spans_in_words() -> None:

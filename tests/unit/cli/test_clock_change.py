@@ -107,3 +107,13 @@ def test_where_it_never_matters_that_is_said(home: TestHome, schedule: str, zone
     assert [says in warning for warning in warnings] == ([True] if says else [])
     again = home.json("edit", "hi-sh", "--name", "Other")
     assert [warning for warning in again["warnings"] if IDLE in warning] == warnings
+
+
+def test_an_option_that_is_given_twice_says_both(home: TestHome) -> None:
+    words = ("next", "--schedule", "every day at 9am", "--clock-change", "gap=skip", "--clock-change")
+    assert "clock changes: gap skip, repeat both" in home.json(*words, "repeat=both")["meaning"]
+    assert "gap is given twice" in home.error(*words, "gap=after", status=2)["message"]
+    added = home.json(
+        "add", "every day at 9am", "--script", "hi.sh", "--clock-change", "gap=skip", "--clock-change", "repeat=both"
+    )
+    assert added["job"]["clock_change"] == {"gap": "skip", "repeat": "both"}

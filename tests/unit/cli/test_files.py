@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from horae.timing.schedule import Schedule, parse_schedule
 from tests.support.process import TestHome
 
 
@@ -94,3 +97,26 @@ def test_a_move_is_told_in_the_jobs_own_time(home: TestHome) -> None:
     (occurrence,) = [item for item in home.json("why", "kept")["occurrences"] if item["exception"] == "move"]
     (moved,) = [decision for decision in occurrence["decisions"] if decision["what"] == "moved"]
     assert moved["detail"]["to"].endswith("+09:00")
+
+
+@pytest.mark.parametrize("where", ["horae.core.jobfile.parse_schedule", "horae.app.reload.parse_schedule"])
+@pytest.mark.parametrize("error", [OverflowError("date value out of range"), AssertionError("a stretch has a slot")])
+def test_P9_whatever_reading_one_file_raises_harms_that_file_only(
+    home: TestHome, monkeypatch: pytest.MonkeyPatch, where: str, error: Exception
+) -> None:
+    def treacherous(text: str, *args: Any, **kwargs: Any) -> Schedule:
+        if text == "every 7 hours":
+            raise error
+        return parse_schedule(text, *args, **kwargs)
+
+    monkeypatch.setattr(where, treacherous)
+    for slug, schedule in (("a-good", "every 6 hours"), ("bad", "every 7 hours"), ("good", "every 8 hours")):
+        home.write(slug, schedule=schedule, script="hi.sh")
+    assert {slug: job["state"] for slug, job in home.jobs().items()} == {
+        "a-good": "active", "bad": "quarantined", "good": "active"}  # fmt: skip
+    assert {slot["job"] for slot in home.json("next")["slots"]} == {"a-good", "good"}
+    home.json("calendar")
+    (told,) = [check for check in home.json("doctor", status=1)["checks"] if check["check"] == "quarantined"]
+    assert f"jobs/bad.md cannot be understood: {type(error).__name__}: {error}" in told["what"]
+    home.write("bad", schedule="every 9 hours", script="hi.sh")
+    assert home.jobs()["bad"]["state"] == "active"

@@ -136,3 +136,57 @@ def test_one_damaged_job_does_not_spoil_the_home(jobs: TestHome) -> None:
     jobs.sql_write("UPDATE job SET schedule = 'damaged' WHERE slug = 'daily'")
     assert [slot["job"] for slot in jobs.json("next", *FROM)["slots"]] == ["weekly", "probe"]
     assert len(jobs.json("next")["slots"]) == 3
+
+
+def test_a_zone_is_for_a_schedule(jobs: TestHome) -> None:
+    for words in (("--timezone", "Foo"), ("daily", "--timezone", "UTC")):
+        assert jobs.error("next", *words, status=2)["message"] == "--timezone goes with --schedule"
+
+
+def test_an_empty_zone_is_no_zone(home: TestHome) -> None:
+    for words in (("next", "--schedule", "@daily"), ("calendar",)):
+        assert home.error(*words, "--timezone", "", status=2)["message"] == "unknown time zone ''"
+
+
+def test_a_preview_begins_at_a_day_in_words_too(home: TestHome) -> None:
+    def first(start: str) -> str:
+        answer = home.json("next", "--schedule", "0 0 * * *", "--timezone", "UTC", "--from", start, "-n", "1")
+        return str(answer["slots"][0]["slot"])
+
+    assert first("24 december 2099") == first("2099-12-24") == "2099-12-24T00:00:00+00:00"
+    assert first("tomorrow") == first("now")
+    for start in ("friday", "9am", "yesteryear"):
+        refusal = home.error("next", "--schedule", "0 0 * * *", "--from", start, status=2)
+        assert refusal["message"].startswith(f"--from '{start}' is not one instant")
+        assert "`tomorrow at 9am`" in refusal["hint"]
+    twice = home.error("next", "--schedule", "@daily", "--from", "every day at 9am", status=2)["message"]
+    assert twice.count("not one instant") == 1
+
+
+def test_what_finds_no_place_among_so_many_is_told(jobs: TestHome) -> None:
+    shown = jobs.json("next", "-n", "2")
+    assert shown["warnings"] == ["3 jobs are active: `-n 3` shows the next slot of each"]
+    assert jobs.json("next", "-n", "3")["warnings"] == []
+
+
+def test_an_empty_home_says_how_it_is_filled(home: TestHome) -> None:
+    assert "`horae add` makes one" in home.horae("next").out
+
+
+def test_a_slot_that_was_moved_is_promised_a_run_however_far_ahead(home: TestHome) -> None:
+    home.json("add", "every day at 9am", "--script", "hi.sh", "--name", "few", "--repeat", "2")
+    slots = [slot["slot"] for slot in home.json("next", "--schedule", "every day at 9am", "-n", "6")["slots"]]
+    later = slots[4].replace("T09:", "T10:")
+    home.json("move", "few", slots[4], "--to", later)
+    assert [slot["due"] for slot in home.json("next", "few")["slots"]] == [slots[0], later]
+    assert [slot["due"] for slot in home.json("next", "few", "--from", slots[1])["slots"]] == [later]
+    shown = [run for day in home.json("calendar", "few")["days"] for run in day["runs"]]
+    assert [(run["due"], run["marks"]) for run in shown] == [(slots[0], []), (later, ["moved"])]
+    home.json("skip", "few", slots[0])
+    shown = [run["due"] for day in home.json("calendar", "few")["days"] for run in day["runs"]]
+    assert shown == [slot["due"] for slot in home.json("next", "few")["slots"]] == [slots[0], slots[1], later]
+    home.json("move", "few", slots[2], "--to", slots[2].replace("T09:", "T11:"))
+    dues = [slot["due"] for slot in home.json("next", "few")["slots"]]
+    assert dues == [slots[0], slots[1], slots[2].replace("T09:", "T11:")], (
+        "of more promises than runs the first are kept"
+    )

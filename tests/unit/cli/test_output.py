@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horae.cli.output import GAP, Output, fitted
+from horae.cli.output import GAP, WORDS_CELLS_MAX, Output, brief, fitted
 from horae.core.text import display_width
+from tests.support.process import TestHome
 
 
 class Terminal(io.StringIO):
@@ -93,3 +94,25 @@ def test_colours_are_off_without_a_terminal_and_by_wish(monkeypatch: pytest.Monk
     monkeypatch.setattr("sys.stdout", io.StringIO())
     assert Output(json=False).state("failed") == "failed"
     assert os.environ["TERM"] == "xterm"
+
+
+def test_long_words_are_cut_between_their_parts_and_say_how_many_more_there_are() -> None:
+    parts = [f"once, at 13:{number:02} on Monday 30 November 2026" for number in range(60)]
+    shown = brief("; ".join(parts)).split("; ")
+    assert shown[:-1] == parts[: len(shown) - 1]
+    assert shown[-1] == f"… and {60 - len(shown[:-1])} more (`--json` tells them all)"
+    assert brief("; ".join(parts[:3])) == "; ".join(parts[:3])
+    one = brief("x" * 5000)
+    assert one.endswith("… (`--json` tells all of it)")
+    assert len(one) < WORDS_CELLS_MAX + 50
+
+
+def test_a_set_of_many_dates_is_short_on_a_screen_and_whole_in_json(home: TestHome) -> None:
+    dates = ",".join(f"20991130T13{minute:02}{second:02}Z" for minute in range(5) for second in range(0, 60, 2))
+    added = home.horae("add", f"RDATE:{dates}", "--script", "hi.sh", "--name", "dates").out
+    shown = {"add": added, "next": home.horae("next", "dates").out, "show": home.horae("show", "dates").out}
+    for what, text in shown.items():
+        assert max(len(line) for line in text.splitlines()) < 500, what
+        assert "more (`--json` tells them all)" in text, what
+    for command in ("next", "show"):
+        assert home.json(command, "dates")["meaning"].count("2099") == 150

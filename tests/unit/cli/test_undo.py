@@ -104,3 +104,18 @@ def test_looking_changes_nothing(kept: TestHome, look: tuple[str, ...]) -> None:
     found = before()
     kept.horae(*look, status=None)
     assert before() == found
+
+
+def test_an_undo_plans_no_slot_that_the_schedule_has_not(home: TestHome) -> None:
+    """A schedule without an anchor counts from the undo on, so what was decided about single slots may have no slot."""
+    home.write("grid", schedule="every 90 minutes", script="hi.sh")
+    home.json("list")
+    home.sql_write("UPDATE job SET anchor_at = anchor_at - 7000000")
+    second, third = [slot["slot"] for slot in home.json("next", "grid")["slots"]][2:4]
+    home.json("skip", "grid", second)
+    home.json("move", "grid", third, "--to", "in 7h")
+    home.json("edit", "grid", "--schedule", "every day at 9am")
+    did = home.json("undo")["did"]
+    slots = home.json("next", "grid")["slots"]
+    assert [slot["note"] for slot in slots] == [None] * len(slots)
+    assert did.count("is not a slot of grid") == 2

@@ -49,20 +49,16 @@ def course(
     begun: str | None = None,
     others: tuple[Ahead, ...] = (),
     early: tuple[str, ...] = (),
+    due: bool = False,
     taken: frozenset[datetime] = frozenset(),
 ) -> Course:
     begin = begun or last
     assert begin is not None, "say when the cursor was planned"
-    standing = Standing(
-        slots.zone,
-        None if cursor is None else ahead(cursor),
-        datetime.fromisoformat(begin).astimezone(UTC),
-        None if last is None else passed(last),
-        others,
-        tuple(map(passed, early)),
-    )
-    had_their_turn = {row.slot for row in (standing.last, *standing.early) if row is not None} | taken
-    return follow(slots, standing, lambda slot: slot in had_their_turn)
+    rows = tuple(map(passed, early if last is None else (last, *early)))
+    row: Ahead | Passed | None = None if cursor is None else passed(cursor) if due else ahead(cursor)
+    rows += (row,) if isinstance(row, Passed) else ()
+    standing = Standing(slots.zone, row, datetime.fromisoformat(begin).astimezone(UTC), others, rows)
+    return follow(slots, standing, lambda slot: slot in {row.slot for row in rows} | taken)
 
 
 def cursor_of(found: Course) -> datetime | None:
@@ -243,10 +239,24 @@ def test_a_slot_that_a_gap_had_moved_stays_at_its_instant() -> None:
 # --- what had its turn, and would have it again
 
 
-def test_the_wall_time_of_a_slot_that_is_due_is_closed() -> None:
-    """It is due since 9am by a clock that was an hour ahead; at 9am by the new clock it must not run again."""
+def test_a_wall_time_that_had_its_turn_is_closed_while_the_plan_is_held_back() -> None:
+    """It ran at 9am by a clock that was an hour ahead; at 9am by the new clock it must not run again."""
     found = course(slots_of(NINE), None, begun="2026-11-01T09:00-06:00", early=("2026-11-01T09:00-06:00",))
     assert found.closed == ((passed("2026-11-01T09:00-06:00"), utc("2026-11-01T16:00")),)
+
+
+@pytest.mark.parametrize(
+    ("cursor", "after", "outrun"),
+    [
+        ("2026-11-01T09:00-06:00", "2026-11-01T16:00", True),
+        ("2026-11-01T09:00-08:00", "2026-11-01T16:00", True),
+        ("2026-06-02T09:00-07:00", "2026-06-02T16:00", False),
+    ],
+)
+def test_the_plan_goes_on_behind_the_wall_time_of_a_cursor_that_is_due(cursor: str, after: str, outrun: bool) -> None:
+    found = course(slots_of("every day at 9am and 9:30am"), cursor, begun=cursor, due=True)
+    assert (found.after, found.outrun) == (utc(after), outrun)
+    assert (found.places, found.closed) == ((), ())
 
 
 def test_nothing_is_closed_where_the_plan_has_passed() -> None:
@@ -271,6 +281,26 @@ def test_a_wall_time_whose_instant_had_its_turn_under_another_name_stays_where_i
     slots = slots_of("every day at 9am and 10am")
     found = course(slots, "2026-11-01T10:00-08:00", last="2026-11-01T09:00-08:00")
     assert cursor_of(found) == utc("2026-11-01T18:00")
+
+
+def test_what_stays_for_another_keeps_its_name_and_what_it_comes_before_is_closed() -> None:
+    """By the old law Vancouver was in Tokyo: 5:00 would be where 21:00 ran early, and is before 21:00 of the day before."""
+    slots = slots_of("every day at 5:00 and 10:30 and 21:00")
+    cursor = "2026-03-09T05:00+09:00"
+    found = course(
+        slots, cursor, last="2026-03-08T21:00+09:00", begun="2026-03-08T12:00+00:00", early=("2026-03-09T21:00+09:00",)
+    )
+    assert cursor_of(found) == passed(cursor).slot
+    assert found.kept == {ahead(cursor).key}
+    assert utc("2026-03-09T04:00") in [slot for _, slot in found.closed]
+
+
+def test_one_that_stays_where_another_would_be_closed_is_there_alone() -> None:
+    """By the old law Kiritimati was in Honolulu, a day behind."""
+    slots = slots_of("every day at 11:00", "Pacific/Kiritimati")
+    cursor = "2026-11-30T11:00-10:00"
+    found = course(slots, cursor, last="2026-11-29T11:00-10:00", early=("2026-12-01T11:00-10:00",))
+    assert (cursor_of(found), found.closed) == (passed(cursor).slot, ())
 
 
 @pytest.mark.parametrize("minutes", [0, 1, 700])

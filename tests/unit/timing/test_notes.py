@@ -230,3 +230,14 @@ def test_single_dates_have_nothing_to_explain() -> None:
     assert ClockNotes(RecurrenceSet("Europe/Berlin", dates=(at,))).of_slot(at) is None
     assert ClockNotes(RecurrenceSet("Europe/Berlin", dates=(at,))).left_out(EPOCH, at) == []
     assert ClockNote(at, "first", "x") < ClockNote(at + timedelta(seconds=1), "first", "x")
+
+
+def test_a_run_that_is_moved_to_its_own_bound_is_explained() -> None:
+    text = "every day at 02:30 until 2026-03-29 03:00"
+    slots = parse_schedule(text, "Europe/Paris", anchor=datetime(2026, 1, 1, tzinfo=UTC), gap="after").set
+    last = slots.last_until(datetime(2026, 4, 1, tzinfo=UTC))
+    assert last is not None
+    assert last == datetime(2026, 3, 29, 1, tzinfo=UTC)
+    note = ClockNotes(slots).of_slot(last)
+    assert note is not None
+    assert note.kind == "shifted"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from horae.errors import Invalid
+from horae.timing.dates import end_of
 from horae.timing.phrases.phrase import FORMS, parse_phrase
 from horae.timing.recurrence import Grid, RecurrenceSet
 from horae.timing.words.sets import describe
@@ -51,6 +52,9 @@ def test_intervals(text: str, period: int, anchor: datetime) -> None:
         ("in 2 hours", "2026-11-30T11:00:01+01:00"),
         ("today at 18:00", "2026-11-30T18:00:00+01:00"),
         ("tomorrow 9am", "2026-12-01T09:00:00+01:00"),
+        ("in an hour", "2026-11-30T10:00:01+01:00"),
+        ("in two hours and five minutes", "2026-11-30T11:05:01+01:00"),
+        ("the day after tomorrow at noon", "2026-12-02T12:00:00+01:00"),
         ("at 9am tomorrow", "2026-12-01T09:00:00+01:00"),
         ("once, at 18:00 on Thursday 24 December 2026", "2026-12-24T18:00:00+01:00"),
         ("24 dec 2026 at 6pm", "2026-12-24T18:00:00+01:00"),
@@ -78,6 +82,29 @@ def test_today_is_the_day_of_the_zone() -> None:
         ("daily at 12am and 12pm", "at 00:00 and 12:00 every day"),
         ("every day at 9:00, 12:00 and 17:30", "at 09:00, 12:00 and 17:30 every day"),
         ("every day at 9:00:30", "at 09:00:30 every day"),
+        ("everyday at 9am", "at 09:00 every day"),
+        ("9am daily", "at 09:00 every day"),
+        ("noon on fridays", "at 12:00 on Fridays"),
+        ("every day at 9am and at 5pm", "at 09:00 and 17:00 every day"),
+        ("at 9am and at 5pm every day", "at 09:00 and 17:00 every day"),
+        ("mondays at 9am and at 5pm on fridays", "at 09:00 on Mondays, and at 17:00 on Fridays"),
+        ("each morning at 8am", "at 08:00 every day"),
+        ("at 8pm every evening in june", "at 20:00 every day in June"),
+        ("every afternoon at 2pm and 4pm", "at 14:00 and 16:00 every day"),
+        ("every night at 23:00 until 2027-01-31", "at 23:00 every day until 31 January 2027"),
+        ("nightly at 10pm", "at 22:00 every day"),
+        ("every day except sunday at 9am", "at 09:00 on Mondays to Saturdays"),
+        ("every day except weekends at 9am", "at 09:00 on weekdays"),
+        ("daily, except on mondays, at 9am", "at 09:00 on Tuesdays to Sundays"),
+        ("at 9am on weekdays except friday", "at 09:00 on Mondays to Thursdays"),
+        ("mon-sat except wed at 9am", "at 09:00 on Mondays, Tuesdays, Thursdays, Fridays and Saturdays"),
+        ("last day of month at 9am", "at 09:00 on the last day of the month"),
+        ("annually on 1 january at 9am", "at 09:00 every year on 1 January"),
+        ("hourly from 9am to 5pm on weekdays", "every hour from 09:00 to 17:00, on weekdays"),
+        ("hourly at minute 15", "every hour at minute 15"),
+        ("every three days at 9am starting 2026-12-01", "every 3 days at 09:00 starting 1 December 2026"),
+        ("third and second to last weekday of the month at 9am",
+         "at 09:00 on the third and the second to last weekday of the month"),
         ("weekdays at 9am", "at 09:00 on weekdays"),
         ("at 9am on weekdays", "at 09:00 on weekdays"),
         ("9 am on weekdays", "at 09:00 on weekdays"),
@@ -272,12 +299,12 @@ def test_no_warning_about_days_where_clocks_never_change() -> None:
         ("noon", "names a time but no day", "`every day at noon`, `today at noon` or `tomorrow at noon`"),
         ("9:00", "names a time but no day", ""),
         ("every day at 9", "'9' could be morning or evening", "`every day at 9am`"),
-        ("every 20m from 9", "'9' could be morning or evening", "9am, 9pm or 09:00"),
+        ("every 20m from 9", "'9' could be morning or evening", "`every 20m from 9am`, `every 20m from 9pm`"),
         ("every day at 25:00", "there is no time '25:00'", ""),
         ("every day at 13pm", "there is no time '13pm'", ""),
-        ("monday at 9am", "'monday' could mean the next one or every one", "write `every monday`"),
-        ("weekday at 9am", "'weekday' alone could mean", "`weekdays`"),
-        ("24 december at noon", "could mean once or every year", "`every 24 december at 9:00`"),
+        ("monday at 9am", "'monday' could mean the next one or every one", "`every monday at 9am`, or a date"),
+        ("weekday at 9am", "'weekday' alone could mean", "`weekdays at 9am`"),
+        ("24 december at noon", "could mean once or every year", "`every 24 december at noon`"),
         ("every 30 february at noon", "February has no day 30", ""),
         ("32nd of the month at noon", "no month has a 32nd day", ""),
         ("7th monday of the month at noon", "no month has a 7th monday", ""),
@@ -285,12 +312,23 @@ def test_no_warning_about_days_where_clocks_never_change() -> None:
         ("on 2026-02-30 at noon", "'2026-02-30' is no date of the calendar", ""),
         ("every 25 minutes between 9:00 and 17:00", "does not come out at the same minutes", "every 25 minutes from"),
         ("every 15 minutes between 17:00 and 9:00", "9:00 is not after 17:00", ""),
-        ("tomorow at 9am", "cannot read the schedule 'tomorow at 9am'", "the nearest forms: `tomorrow at 9am`"),
+        ("tomorow at 9am", "cannot read the schedule 'tomorow at 9am'", "write `tomorrow at 9am`"),
+        ("sometime at 9am", "cannot read the schedule 'sometime at 9am'", "the nearest forms: "),
+        ("next friday at 9am", "'next friday' could be the coming one", "write its date"),
+        ("every month at 9am", "'every month' does not say on which day", "`every month on the 1st at 9am`"),
+        ("every 3 months", "'every 3 months' does not say on which day", ""),
+        ("every day until 24:00", "cannot read", ""),
+        ("every day at 24:00", "there is no time '24:00'", "`midnight`"),
+        ("every day from 9am to 5pm", "comes once only from 09:00 to 17:00", "`every hour from 09:00 to 17:00`"),
+        ("every 12 hours from 9:00 to 17:00", "comes once only", "`every day at 09:00`"),
+        ("mondays except tuesdays at 9am", "names a day that is not among them", ""),
+        ("mondays except mondays at 9am", "`except` leaves nothing", ""),
         ("every fortnight at 9am", "cannot read the schedule", "`every day at 9am`"),
+        ("every other weekdays at 9am", "every second one of these days", "`every 2 weeks on weekdays at 9am`"),
         ("every day at 9am please", "cannot read the schedule", ""),
         ("every 2 weeks at 9am", "does not say on which day", "`every 2 weeks on monday at 9am`"),
         ("every 25 minutes by the clock", "comes out even in a day", "`every 25 minutes`"),
-        ("every day by the clock", "comes out even in a day", "`every day at 9am`"),
+        ("every day by the clock", "does not say at which time", "`every day at 9am`"),
         ("every 0 minutes by the clock", "comes out even in a day", ""),
         ("every 0 minutes from 9:00 to 17:00", "does not come out", ""),
         ("every 90 minutes between 9:00 and 17:00", "does not come out", "`every 90 minutes from 09:00 to 16:30`"),
@@ -301,7 +339,7 @@ def test_no_warning_about_days_where_clocks_never_change() -> None:
         ("every 2 weeks on monday at 9am and fridays at 10am", "stands alone", "joined with `;`"),
         ("mondays at 9am and fridays at 10am, 10 times", "counts the slots of one rule", "`until 2027-01-31`"),
         ("mondays at 9am, 0 times", "0 times is out of range", ""),
-        ("mondays at 9am, 1000000 times", "not used up within 200 years", ""),
+        ("mondays at 9am, 1000000 times", "not used up within 100 years", ""),
         ("mondays at 9am until 2027-01-01 until 2027-02-01", "`until` stands there twice", ""),
         ("mondays at 9am, then fridays at 9am", "has no end", "`until 2027-01-01, then …`"),
         ("mondays at 9am starting 2027-01-01 until 2026-12-01", "no slot between its beginning and its end", ""),
@@ -328,3 +366,19 @@ def test_refused(text: str, message: str, hint: str) -> None:
         parse_phrase(text, NAME, ANCHOR)
     assert message in refusal.value.message
     assert hint in (refusal.value.hint or "")
+
+
+@pytest.mark.parametrize("place", ["America/St_Johns", "America/Havana", "America/Sao_Paulo", "Europe/Paris"])
+def test_a_day_ends_where_its_date_ends_however_often_its_midnight_comes(place: str) -> None:
+    for first in (date(2010, 11, 5), date(2007, 2, 23), date(2025, 11, 1)):
+        for day in (first + timedelta(days=number) for number in range(4)):
+            end, where = end_of(day, place), ZoneInfo(place)
+            assert end.astimezone(where).date() == day
+            later = [(end + timedelta(minutes=step, seconds=1)).astimezone(where).date() for step in range(180)]
+            assert day not in later
+
+
+def test_until_a_day_of_which_the_last_hour_comes_twice() -> None:
+    slots = parse_phrase("every day at 23:30 until 2010-11-06", "America/St_Johns", ANCHOR, repeat="both").set
+    day = datetime(2010, 11, 6, 12, tzinfo=UTC)
+    assert slots.count(day, day + timedelta(days=2)) == 2

@@ -15,7 +15,8 @@ from horae.timing.daysets import EVERY_DAY, Days
 from horae.timing.phrases.grammar import Place, Placed, Refused, Rule, choice, many, optional, reading, sequence
 from horae.timing.phrases.periods import MONTHS_ONLY, OF_MONTH, OF_PERIOD, OF_YEAR, WEEKS, YEARDATES
 from horae.timing.phrases.times import COUNT
-from horae.timing.phrases.weekdays import ALL_WEEKDAYS, ANY_WEEKDAYS, Row
+from horae.timing.phrases.unclear import Unclear
+from horae.timing.phrases.weekdays import ALL_WEEKDAYS, ANY_WEEKDAYS, WORKDAYS, Row
 from horae.timing.rules import Freq
 
 
@@ -90,18 +91,38 @@ def _unsayable(days: Days) -> str | None:
 def _which_weekday(place: Place) -> NoReturn:
     bare = place.source
     if bare in ("weekday", "weekend"):
-        raise Invalid(f"{bare!r} alone could mean the next one or all", f"write `every {bare}` or `{bare}s`")
-    hint = f"write `every {bare}`, or a date for one run"
-    raise Invalid(f"{bare!r} could mean the next one or every one", hint, value=bare)
+        raise Unclear(f"{bare!r} alone could mean the next one or all", place, [f"every {bare}", f"{bare}s"])
+    raise Unclear(f"{bare!r} could mean the next one or every one", place, [f"every {bare}"], "a date for one run")
 
 
 def _once_or_yearly(place: Place) -> NoReturn:
     bare = place.source
-    hint = f"write `every {bare} at 9:00`, or a date with its year"
-    raise Invalid(f"{bare!r} could mean once or every year", hint, value=bare)
+    raise Unclear(f"{bare!r} could mean once or every year", place, [f"every {bare}"], "a date with its year")
 
 
+def _every_other(place: Place) -> tuple[int, tuple[Freq, list[Days]]]:
+    """Every other week on weekdays: "every other weekday" could be every second one of them too."""
+    if place.value.weekdays == _WORKDAYS:
+        message = f"`every {place.source}` could mean every other week, or every second one of these days"
+        raise Unclear(message, place, ["2 weeks on weekdays", "monday, wednesday and friday"])
+    return 2, ("WEEKLY", [place.value])
+
+
+def _but(all_of: Days, without: Days | None) -> list[Days]:
+    """Weekdays, or all days, without some weekdays."""
+    if without is None:
+        return [all_of]
+    given = all_of.weekdays or _WEEK
+    left = tuple(day for day in given if day not in without.weekdays)
+    if not left or not set(without.weekdays) <= set(given):
+        message = "`except` leaves nothing" if not left else "`except` names a day that is not among them"
+        raise Invalid(message, "name the days that are meant, as in `mondays and thursdays at 9am`")
+    return [replace(all_of, weekdays=left)]
+
+
+_WORKDAYS, _WEEK = tuple((0, day) for day in WORKDAYS), tuple((0, day) for day in range(7))
 _SOME_WEEKDAYS = reading(ANY_WEEKDAYS, lambda days: [days])
+_EXCEPT = optional(optional(","), "except", optional("on"), ANY_WEEKDAYS)
 
 _PERIODS = Rule(
     "counted periods",
@@ -118,8 +139,8 @@ _PERIODS = Rule(
     ),
 )
 _EVERY_WHAT = choice(
-    reading(sequence("day"), lambda: [EVERY_DAY]),
-    _SOME_WEEKDAYS,
+    reading(sequence("day", _EXCEPT), lambda without: _but(EVERY_DAY, without)),
+    reading(sequence(ANY_WEEKDAYS, _EXCEPT), _but),
     sequence("week on", _SOME_WEEKDAYS),
     sequence("month on", OF_MONTH),
     sequence("year on", choice(YEARDATES, OF_YEAR)),
@@ -129,10 +150,8 @@ _EVERY_WHAT = choice(
         "counted days",
         choice(
             sequence(COUNT, _PERIODS),
-            reading(
-                sequence("other", choice(_PERIODS, reading(_SOME_WEEKDAYS, lambda days: ("WEEKLY", days)))),
-                lambda days: (2, days),
-            ),
+            reading(sequence("other", _PERIODS), lambda days: (2, days)),
+            reading(Placed(sequence("other", ANY_WEEKDAYS)), _every_other),
         ),
         lambda found: _every_so_many(found[0], *found[1]),
     ),
@@ -141,12 +160,12 @@ _SOME_DAYS = Rule(
     "some days",
     choice(
         sequence(optional("on"), choice("every", "each"), _EVERY_WHAT),
-        reading(sequence(optional("on"), ALL_WEEKDAYS), lambda days: [days]),
+        reading(sequence(optional("on"), ALL_WEEKDAYS, _EXCEPT), _but),
         sequence(optional("on"), OF_PERIOD),
-        reading(sequence("daily"), lambda: [EVERY_DAY]),
+        reading(sequence(choice("daily", "everyday"), _EXCEPT), lambda without: _but(EVERY_DAY, without)),
         sequence("weekly on", _SOME_WEEKDAYS),
         sequence("monthly on", OF_MONTH),
-        sequence("yearly on", choice(YEARDATES, OF_YEAR)),
+        sequence(choice("yearly", "annually"), "on", choice(YEARDATES, OF_YEAR)),
         Refused("", sequence(optional("on"), Placed(ANY_WEEKDAYS)), _which_weekday),
         Refused("", sequence(optional("on"), Placed(YEARDATES)), _once_or_yearly),
     ),

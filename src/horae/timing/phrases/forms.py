@@ -30,7 +30,24 @@ from horae.timing.phrases.grammar import (
     reading,
     sequence,
 )
-from horae.timing.phrases.times import BARE_PERIOD, COUNT, DATE, DURATION, JOINT, MOMENT, PERIOD, ROUNDS, TIME, TIMES
+from horae.timing.phrases.periods import NUMBERED_DAYS
+from horae.timing.phrases.times import (
+    BARE_PERIOD,
+    COUNT,
+    DATE,
+    DURATION,
+    JOINT,
+    MOMENT,
+    PERIOD,
+    ROUNDS,
+    TIME,
+    TIMES,
+    UNIT,
+)
+from horae.timing.phrases.unclear import Unclear
+from horae.timing.phrases.weekdays import ONE_WEEKDAY
+from horae.timing.vocabulary import PARTS_OF_DAY, WEEKDAYS
+from horae.timing.words.times import clock
 
 
 class Once(NamedTuple):
@@ -88,12 +105,15 @@ def _only(times: tuple[int, ...]) -> int:
     return first
 
 
-_AHEAD = Name("`today` or `tomorrow`", {"today": 0, "tomorrow": 1})
+_AHEAD = choice(
+    Name("`today` or `tomorrow`", {"today": 0, "tomorrow": 1}),
+    reading(sequence(optional("the"), "day after tomorrow"), lambda: 2),
+)
 _AT_TIMES = sequence(optional("at"), TIMES)
 _RELATIVE = Rule(
     "instant from now",
     choice(
-        reading(sequence("in", DURATION), lambda seconds: Once(delay=seconds)),
+        reading(sequence("in", choice(DURATION, sequence(choice("a", "an"), UNIT))), lambda delay: Once(delay=delay)),
         reading(sequence(_AHEAD, _AT_TIMES), lambda ahead, times: Once(ahead=ahead, time=_only(times))),
         reading(sequence(_AT_TIMES, _AHEAD), lambda times, ahead: Once(ahead=ahead, time=_only(times))),
     ),
@@ -123,7 +143,29 @@ INTERVAL = Rule(
         reading(sequence("every", PERIOD, "from", choice(MOMENT, TIME)), Every),
     ),
 )
+
+
+def _in_part(part: Place, times: tuple[int, ...], months: tuple[int, ...] | None) -> Timed:
+    """Every day, in a part of it. Raises `Unclear` for times outside of it: a night belongs to two days."""
+    morning = part.value == "morning"
+    for time in times:
+        if morning != (time < _NOON):
+            if part.value == "night":
+                message = f"{clock(time)} in the night could belong to the day before or to the day behind it"
+            else:
+                message = f"{clock(time)} is not in the {part.value}"
+            raise Unclear(message, part, ["every day"])
+    return _timed([EVERY_DAY], times, months)
+
+
+_NOON = 12 * 3600
 _ANY_TIMES = choice(_AT_TIMES, ROUNDS)
+_PART_OF_DAY = Placed(
+    choice(
+        sequence(choice("every", "each"), Name("a part of the day", {part: part for part in PARTS_OF_DAY})),
+        reading(sequence("nightly"), lambda: "night"),
+    )
+)
 TIMED = Rule(
     "days with times",
     choice(
@@ -132,6 +174,11 @@ TIMED = Rule(
         reading(
             sequence(ROUNDS, optional(MONTHS_ONLY)),
             lambda times, months: _timed([EVERY_DAY], times, months),
+        ),
+        reading(sequence(_PART_OF_DAY, _AT_TIMES, optional(MONTHS_ONLY)), _in_part),
+        reading(
+            sequence(_AT_TIMES, _PART_OF_DAY, optional(MONTHS_ONLY)),
+            lambda times, part, months: _in_part(part, times, months),
         ),
     ),
 )
@@ -201,6 +248,28 @@ def _no_day(place: Place) -> NoReturn:
     raise Invalid(f"{place.source!r} names a time but no day", hint, value=place.source)
 
 
+def _of_no_period(place: Place) -> NoReturn:
+    """Days such as "2nd monday", which count in a period that is not named; behind "every" they may be a pace."""
+    every, days = place.value
+    first: Days = days.value[0]
+    pair = first.weekdays[0] if len(first.weekdays) == 1 else (0, 0)
+    spellings = [f"{every or ''} {days.source} of the month".strip()]
+    message = f"{days.source!r} does not say of what"
+    if every and len(days.value) == 1 and pair[0] > 1:
+        number, weekday = pair
+        spellings.append(f"every {number} weeks on {WEEKDAYS[weekday].lower()}")
+        message = f"`{place.source}` could count in the month or in weeks"
+    elif every and days.source.endswith("day") and first.monthdays and first.monthdays[0] > 1:
+        spellings.append(f"every {first.monthdays[0]} days")
+        message = f"`{place.source}` could count in the month or from now on"
+    raise Unclear(message, place, spellings)
+
+
+def _next_weekday(place: Place) -> NoReturn:
+    hint = "write its date, as in `on 2026-12-24 at 18:00`"
+    raise Invalid(f"{place.source!r} could be the coming one or the one behind it", hint, value=place.source)
+
+
 def _no_time(shown: str) -> Invalid:
     return Invalid(f"{shown!r} names no time of day", f"write, for example, `{shown} at 9am`", value=shown)
 
@@ -215,12 +284,16 @@ def _no_day_no_time(place: Place) -> NoReturn:
 
 
 def _no_day_of_period(place: Place) -> NoReturn:
-    forms = "`every 2 weeks on monday at 9am`, `every 2 months on the 1st at 9am`"
+    forms = "`every 2 weeks on monday at 9am`, `every month on the 1st at 9am`"
     message = f"{place.source!r} does not say on which day"
     raise Invalid(message, f"write, for example, {forms}", value=place.source)
 
 
 _NO_DAY = ("every week", "every month", "every year", "weekly", "monthly", "yearly")
+_UNNAMED = sequence(
+    optional("on"),
+    Placed(sequence(optional(Name("`every`", {"every": "every", "each": "every"})), Placed(NUMBERED_DAYS))),
+)
 _PERIODS = ("week", "weeks", "month", "months", "year", "years")
 NEAR = choice(
     Refused("", Placed(choice(DURATION, Leaf("a number", r"[0-9]+(?:\.[0-9]+)?", ["30"]))), _twice_readable),
@@ -228,6 +301,14 @@ NEAR = choice(
     Refused("", Placed(_AT_TIMES), _no_day),
     Refused("", Placed(choice(_AHEAD, sequence(optional("on"), DATE), DAYS)), _raise_no_time),
     Refused("", Placed(choice(*_NO_DAY)), _no_day_no_time),
-    Refused("", Placed(sequence("every", COUNT, choice(*_PERIODS), _ANY_TIMES)), _no_day_of_period),
+    Refused("", sequence(Placed(choice(*_NO_DAY)), _ANY_TIMES), lambda period, _: _no_day_of_period(period)),
+    Refused("", Placed(sequence("every", COUNT, choice(*_PERIODS), optional(_ANY_TIMES))), _no_day_of_period),
+    Refused("", sequence(_UNNAMED, optional(","), _ANY_TIMES), lambda days, _: _of_no_period(days)),
+    Refused("", sequence(_ANY_TIMES, _UNNAMED), lambda _, days: _of_no_period(days)),
+    Refused(
+        "",
+        sequence(Placed(sequence(choice("next", "this", "coming"), ONE_WEEKDAY)), optional(_ANY_TIMES)),
+        lambda day, _: _next_weekday(day),
+    ),
 )
 """What a text that fits no form may fit instead; reading it raises `Invalid`."""

@@ -87,7 +87,7 @@ _OF_WHAT = choice(
     Name("`day` or `weekday`", {"day": (), "days": (), "weekday": WORKDAYS, "weekdays": WORKDAYS}, ["day", "weekday"]),
     reading(many(ONE_WEEKDAY, Words("or")), lambda rows: tuple(sorted({row[0] for row in rows}))),
 )
-_MONTHDAYS = Rule(
+NUMBERED_DAYS = Rule(
     "numbered days",
     many(
         choice(
@@ -104,6 +104,7 @@ _MONTHDAYS = Rule(
     ),
     _month_days,
 )
+_WHICH = optional(choice("the", "every", "each"))
 _PERIOD = Name("`month` or `year`", {"month": "month", "year": "year"})
 
 # --- dates of every year
@@ -176,10 +177,6 @@ WEEKS = Rule(
     ),
     _weeks,
 )
-OF_PERIOD = Rule(
-    "days of the month or year", sequence(_MONTHDAYS, "of", choice("the", "every", "each"), _PERIOD), _of_period
-)
-OF_MONTH = Rule(
-    "days of the month", sequence(_MONTHDAYS, optional("of", choice("the", "every", "each"), "month")), _of_period
-)
-OF_YEAR = reading(sequence(_MONTHDAYS, "of the year"), lambda found: _of_period(found, "year"))
+OF_PERIOD = Rule("days of the month or year", sequence(NUMBERED_DAYS, "of", _WHICH, _PERIOD), _of_period)
+OF_MONTH = Rule("days of the month", sequence(NUMBERED_DAYS, optional("of", _WHICH, "month")), _of_period)
+OF_YEAR = reading(sequence(NUMBERED_DAYS, "of", _WHICH, "year"), lambda found: _of_period(found, "year"))

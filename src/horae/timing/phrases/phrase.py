@@ -24,6 +24,8 @@ from horae.timing.durations import parse_duration
 from horae.timing.phrases.forms import NEAR, SCHEDULE, Clause, Once
 from horae.timing.phrases.grammar import expected, match
 from horae.timing.phrases.sets import Meaning, meaning
+from horae.timing.phrases.spellings import respelled, twofold
+from horae.timing.phrases.unclear import Unclear
 from horae.timing.recurrence import RecurrenceSet
 from horae.timing.zones import zone
 
@@ -80,7 +82,6 @@ FORMS = (
 
 CHARS_MAX = 300  # the longest that makes sense; matching cost grows with the square of the length
 _EXPECTED_MAX = 6
-_BARE_HOUR = re.compile(r"(.+) at ([0-9]{1,2})")
 
 Kind = Literal["once", "interval", "phrase"]
 
@@ -112,13 +113,18 @@ def parse_phrase(
 @lru_cache(maxsize=2048)  # many jobs share a phrase, and matching is most of the work
 def _said(phrase: str) -> list[Once | list[Clause]]:
     """What is said, in no zone and at no time. Raises `Invalid`."""
+    try:
+        return _read(phrase)
+    except Unclear as refusal:
+        raise refusal.resolved(phrase, _read) from None
+
+
+def _read(phrase: str) -> list[Once | list[Clause]]:
+    """What is said. Raises `Invalid`, or `Unclear`."""
     found = match(SCHEDULE, phrase) if phrase.isascii() else None
     if found is None:
         raise _unreadable(phrase)
-    try:
-        return SCHEDULE.value(*found)
-    except Invalid as refusal:
-        raise _bare_hour(phrase, refusal) from None
+    return SCHEDULE.value(*found)
 
 
 def _kind(slots: RecurrenceSet) -> Kind:
@@ -136,7 +142,7 @@ def _written(source: str, said: Meaning) -> str:
 
 
 def _unreadable(phrase: str) -> Invalid:
-    """Why it is refused: what is missing or has two readings, else what was expected and the nearest forms."""
+    """Why it is refused: what is missing or has two readings; what it may have been meant to say; what was expected."""
     near = match(NEAR, phrase) if phrase.isascii() else None
     if near is not None:
         try:
@@ -148,9 +154,16 @@ def _unreadable(phrase: str) -> Invalid:
             parse_duration(phrase.removeprefix("in "))
         except Invalid as refusal:
             return refusal
+    if (words := twofold(phrase)) is not None:
+        return words
     message = f"cannot read the schedule {_short(phrase)!r}"
+    for text in respelled(phrase):
+        if text != phrase and _is_read(text):
+            return Invalid(message, f"write `{text}`, if that is meant", value=phrase, write=[text])
     forms = difflib.get_close_matches(phrase[:120], FORMS, n=3, cutoff=0.3) or list(FORMS[:3])
     hint = f"the nearest forms: {', '.join(f'`{form}`' for form in forms)}"
+    if not phrase.isascii():
+        hint = f"phrases are English; {hint}"
     read, token, could = expected(SCHEDULE, phrase)
     if read and token:
         message += f": {_short(token)!r} is not expected after `{_short(read, -40)}`"
@@ -162,14 +175,12 @@ def _unreadable(phrase: str) -> Invalid:
     return Invalid(message, hint, value=phrase, nearest=forms, expected=could)
 
 
-def _bare_hour(phrase: str, refusal: Invalid) -> Invalid:
-    """A refusal of an hour without its half of the day, with all that stands before it."""
-    found = _BARE_HOUR.fullmatch(phrase)
-    if found is None or "morning or evening" not in refusal.message:
-        return refusal
-    number = int(found[2])
-    spellings = f"`{found[1]} at {number}am`, `… {number}pm` or `… {number:02d}:00`"
-    return Invalid(refusal.message, f"write {spellings}", value=phrase)
+def _is_read(phrase: str) -> bool:
+    found = match(SCHEDULE, phrase) if phrase.isascii() else None
+    try:
+        return found is not None and bool(SCHEDULE.value(*found))
+    except (Invalid, Unclear):
+        return False
 
 
 def _short(text: str, most: int = 60) -> str:

@@ -205,7 +205,14 @@ class _Reader:
         if len(offsets) > 1:
             every = f"every {period_words(period)}"
             says = f"{every} is elapsed time: in {self.zone} its time of day moves with each clock change"
-            self.warnings[f"{says}; for a fixed time of day name it, as in `every day at 9am`"] = None
+            form = f"every {period_words(period)} at 9am"
+            if period % (7 * 86400) == 0:
+                form = (
+                    "every monday at 9am"
+                    if period == 7 * 86400
+                    else f"every {period // (7 * 86400)} weeks on monday at 9am"
+                )
+            self.warnings[f"{says}; for a fixed time of day name it, as in `{form}`"] = None
 
     def _warn_about_missing(self, days: Days) -> None:
         missing = min(days.monthdays, default=0)

@@ -13,8 +13,9 @@ from datetime import date
 from horae.errors import Invalid
 from horae.timing.dates import Moment
 from horae.timing.durations import UNITS, parse_duration, period_words
-from horae.timing.phrases.grammar import Leaf, Name, Placed, Rule, choice, many, optional, reading, sequence
-from horae.timing.vocabulary import MONTH_OF, MONTHS, ORDINAL_OF, WEEKDAY_OF, WEEKDAYS
+from horae.timing.phrases.grammar import Leaf, Name, Place, Placed, Rule, choice, many, optional, reading, sequence
+from horae.timing.phrases.unclear import Unclear
+from horae.timing.vocabulary import MONTH_OF, MONTHS, NUMBER_OF, ORDINAL_OF, WEEKDAY_OF, WEEKDAYS
 from horae.timing.words.times import clock
 
 DAY_S = 86400
@@ -22,7 +23,7 @@ DAY_S = 86400
 # --- numbers and lists
 
 JOINT = Rule("comma or and", choice(sequence(",", optional("and")), "and"))
-COUNT = Leaf("a number", "[0-9]{1,7}", ["2", "3", "10"], int)
+COUNT = choice(Leaf("a number", "[0-9]{1,7}", ["2", "3", "10"], int), Name("a number in words", NUMBER_OF))
 _NUMBER = Leaf("a number", "[0-9]{1,3}", ["1", "15"], int)
 
 
@@ -74,13 +75,26 @@ def read_time(text: str, half: str | None = None) -> int:
     assert match is not None, "the shape was matched before"
     hour, minute, second, half = int(match[1]), match[2], int(match[3] or 0), match[4] or half
     shown = f"{text} {half}" if half and not match[4] else text
-    if half is None and minute is None:
-        raise Invalid(f"{text!r} could be morning or evening", f"write {hour}am, {hour}pm or {hour:02d}:00", value=text)
     if int(minute or 0) > 59 or second > 59 or (half and not 1 <= hour <= 12) or hour > 23:
-        raise Invalid(f"there is no time {shown!r}", "times go from 0:00 to 23:59, or from 1am to 12pm", value=text)
+        hint = "times go from 0:00 to 23:59, or from 1am to 12pm"
+        if hour == 24 and not int(minute or 0) + second:
+            hint = "a day begins at 0:00 (`midnight`) and its last minute is 23:59"
+        raise Invalid(f"there is no time {shown!r}", hint, value=text)
     if half:
         hour = hour % 12 + (12 if half == "pm" else 0)
     return hour * 3600 + int(minute or 0) * 60 + second
+
+
+def _time(place: Place) -> int:
+    """The time of a number, mostly with minutes or with its half of the day. Raises `Unclear` for an hour alone."""
+    text, half = place.value
+    if half is None and ":" not in text and int(text) <= 23:
+        hour = int(text)
+        minutes = f"{hour:02d}:00"
+        if 1 <= hour <= 12:
+            raise Unclear(f"{text!r} could be morning or evening", place, [f"{hour}am", f"{hour}pm", minutes])
+        raise Unclear(f"{text!r} names an hour and no minutes", place, [minutes])
+    return read_time(text, half)
 
 
 TIME = Rule(
@@ -88,35 +102,42 @@ TIME = Rule(
     choice(
         Leaf("a time of day", r"[0-9]{1,2}(?::[0-9]{2}){0,2}(?:am|pm)", ["9am", "7:15pm"], read_time),
         reading(
-            sequence(Leaf("a time of day", r"[0-9]{1,2}(?::[0-9]{2}){0,2}", ["9:00", "18:30"]), optional(_HALF)),
-            read_time,
+            Placed(
+                sequence(Leaf("a time of day", r"[0-9]{1,2}(?::[0-9]{2}){0,2}", ["9:00", "18:30"]), optional(_HALF))
+            ),
+            _time,
         ),
         Name("a time of day", {"noon": 43200, "midnight": 0}),
     ),
 )
-TIMES = Rule("times", many(TIME, JOINT), lambda times: tuple(sorted(set(times))))
+TIMES = Rule("times", many(TIME, sequence(JOINT, optional("at"))), lambda times: tuple(sorted(set(times))))
 
 # --- durations
 
 _SHOWN_UNITS = ["seconds", "minutes", "hours", "days", "weeks"]
 DURATION = Rule(
     "duration",
-    Placed(
-        many(
-            choice(
+    many(
+        choice(
+            reading(
                 sequence(
-                    Leaf("a number", r"[0-9]{1,12}(?:\.[0-9]{1,6})?", ["2", "90", "1.5"]),
-                    Name("a unit of time", UNITS, _SHOWN_UNITS),
+                    choice(
+                        Leaf("a number", r"[0-9]{1,12}(?:\.[0-9]{1,6})?", ["2", "90", "1.5"]),
+                        Name("a number in words", NUMBER_OF),
+                    ),
+                    Name("a unit of time", {unit: unit for unit in UNITS}, _SHOWN_UNITS),
                 ),
-                Leaf("a duration", rf"(?:[0-9]{{1,12}}(?:\.[0-9]{{1,6}})?(?:{'|'.join(UNITS)}))+", ["30m", "1h30m"]),
+                lambda number, unit: f"{number} {unit}",
             ),
-            optional(choice(",", "and")),
-        )
+            Leaf("a duration", rf"(?:[0-9]{{1,12}}(?:\.[0-9]{{1,6}})?(?:{'|'.join(UNITS)}))+", ["30m", "1h30m"]),
+        ),
+        optional(choice(",", "and")),
     ),
-    lambda place: parse_duration(place.source),
+    lambda parts: parse_duration(" ".join(parts)),
 )
 _SINGLE = {unit: seconds for unit, seconds in UNITS.items() if len(unit) > 1 and unit[-1] != "s"}
-PERIOD = choice(DURATION, Name("a unit of time", _SINGLE, ["second", "minute", "hour", "day", "week"]))
+UNIT = Name("a unit of time", _SINGLE, ["second", "minute", "hour", "day", "week"])
+PERIOD = choice(DURATION, UNIT)
 BARE_PERIOD = choice(  # "every day" and "every week" want a time of day
     DURATION,
     Name("a unit of time", {unit: s for unit, s in _SINGLE.items() if s < DAY_S}, ["second", "minute", "hour"]),
@@ -221,7 +242,12 @@ MOMENT = Rule(
 def _window(period: int, first: int, last: int) -> tuple[int, ...]:
     every, begin, end = f"every {period_words(period)}", clock(first), clock(last)
     if last <= first:
-        raise Invalid(f"{end} is not after {begin} on the same day", "write two schedules, one for each day")
+        raise Invalid(f"{end} is not after {begin} on the same day", _over_midnight(period, first, last))
+    if period > last - first:
+        hint = f"write `every day at {begin}`, or `{every} from {begin}`, which counts elapsed time"
+        if period == DAY_S:
+            hint = f"write how often, as in `every hour from {begin} to {end}`, or `every day at {begin}`"
+        raise Invalid(f"{every} comes once only from {begin} to {end}", hint)
     minutes = period if period % 60 == 0 else 0
     if not minutes or (3600 % minutes and minutes % 3600 and (last - first) % minutes):
         message = f"{every} does not come out at the same minutes of each hour"
@@ -232,9 +258,25 @@ def _window(period: int, first: int, last: int) -> tuple[int, ...]:
     return tuple(range(first, last + 1, minutes))
 
 
+def _over_midnight(period: int, first: int, last: int) -> str:
+    """What to write for a stretch that goes on behind midnight."""
+    every = f"every {period_words(period)}"
+    steps = (DAY_S - 1 - first) // period if period else 0
+    if not steps or period % 60:
+        return "write two schedules, joined with `;`: one until midnight and one from it on"
+    before = f"{every} from {clock(first)} to {clock(first + steps * period)}"
+    again = first + (steps + 1) * period - DAY_S
+    if last - again < period:
+        at = f"; every day at {clock(again)}" if again <= last else ""
+        return f"write `{before}{at}`"
+    return f"write `{before}; {every} from {clock(again)} to {clock(last - (last - again) % period)}`"
+
+
 def _by_the_clock(period: int) -> tuple[int, ...]:
     every = f"every {period_words(period)}"
-    if not period or DAY_S % period or period % 60 or period == DAY_S:
+    if period == DAY_S:
+        raise Invalid("every day by the clock does not say at which time", "write, for example, `every day at 9am`")
+    if not period or DAY_S % period or period % 60:
         message = f"{every} by the clock is no number of minutes that comes out even in a day"
         hint = f"write `{every}`, which counts elapsed time, or name the times of day"
         raise Invalid(message, hint if period < DAY_S else "name the time of day, as in `every day at 9am`")
@@ -249,18 +291,15 @@ def _of_hours(minutes: tuple[int, ...], hours: tuple[int, ...] = tuple(range(24)
 
 
 _MINUTES = sequence(choice("minute", "minutes"), NUMBERS)
+_ENDS = choice(sequence("from", TIME, "to", TIME), sequence("between", TIME, "and", TIME))
 ROUNDS = Rule(
     "times by the clock",
     choice(
         reading(sequence("hourly"), lambda: _by_the_clock(3600)),
         reading(sequence("every", PERIOD, "by the clock"), _by_the_clock),
-        reading(
-            sequence(
-                "every", PERIOD, choice(sequence("from", TIME, "to", TIME), sequence("between", TIME, "and", TIME))
-            ),
-            lambda period, ends: _window(period, *ends),
-        ),
-        reading(sequence("every hour at", _MINUTES), _of_hours),
+        reading(sequence("every", PERIOD, _ENDS), lambda period, ends: _window(period, *ends)),
+        reading(sequence("hourly", _ENDS), lambda ends: _window(3600, *ends)),
+        reading(sequence(choice("every hour at", "hourly at"), _MINUTES), _of_hours),
         reading(sequence("at", _MINUTES, "of", choice("hour", "hours"), NUMBERS), _of_hours),
     ),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from horae.timing.daysets import Days
 from horae.timing.rules import Day
-from horae.timing.vocabulary import MONTHS, WEEKDAYS, listed, numbered, ordinal
+from horae.timing.vocabulary import MONTHS, WEEKDAYS, listed, named, numbered, ordinal
 
 _WORKDAYS, _WEEKEND = tuple((0, day) for day in range(5)), ((0, 5), (0, 6))
 _UNITS = {"DAILY": "days", "WEEKLY": "weeks", "MONTHLY": "months", "YEARLY": "years"}
@@ -29,7 +29,7 @@ def months_words(union: list[Days]) -> str:
     months = union[0].months
     if not months or all(map(is_date, union)):
         return ""
-    names = listed(MONTHS[number - 1] for number in months)
+    names = named((number - 1 for number in months), MONTHS)
     return f", in {names} only" if len(union) > 1 else f" in {names}"
 
 
@@ -86,7 +86,7 @@ def _weekdays(days: Days) -> str:
 def _plain(weekdays: tuple[Day, ...], ending: str) -> str:
     if weekdays in (_WORKDAYS, _WEEKEND):
         return "weekdays" if weekdays == _WORKDAYS else "weekends"
-    return listed(f"{WEEKDAYS[number]}{ending}" for _, number in weekdays)
+    return named((number for _, number in weekdays), WEEKDAYS, ending)
 
 
 def _numbered_weekday(weekday: int, counted: list[Day]) -> str:
@@ -94,7 +94,10 @@ def _numbered_weekday(weekday: int, counted: list[Day]) -> str:
 
 
 def _ordinals(numbers: tuple[int, ...]) -> str:
-    return listed(map(ordinal, in_order(numbers)))
+    mixed = numbers and max(numbers) > 0  # "third and second to last" would be -3 and -2
+    return listed(
+        f"the {ordinal(number)}" if mixed and number < -1 else ordinal(number) for number in in_order(numbers)
+    )
 
 
 def in_order(numbers: tuple[int, ...]) -> list[int]:
