@@ -19,7 +19,8 @@ from horae.timing.phrases import grammar
 from horae.timing.phrases.forms import NEAR, SCHEDULE
 from horae.timing.phrases.phrase import CHARS_MAX, Phrase, parse_phrase
 from horae.timing.phrases.text import Text
-from horae.timing.recurrence import Grid, RecurrenceSet, Rule, default_policy
+from horae.timing.policy import default_policy
+from horae.timing.recurrence import Grid, RecurrenceSet, Rule
 from horae.timing.rules import Freq
 from horae.timing.schedule import parse_schedule
 from horae.timing.walls import layer_of

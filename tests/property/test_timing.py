@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from horae.errors import Invalid
 from horae.timing.cron.line import parse_cron
-from horae.timing.recurrence import Grid, RecurrenceSet, default_policy
+from horae.timing.policy import default_policy
+from horae.timing.recurrence import Grid, RecurrenceSet
 from horae.timing.schedule import parse_schedule
 from horae.timing.zones import names
 from tests.support.oracles import cron_matcher

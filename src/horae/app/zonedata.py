@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from horae.ports import Home
@@ -19,15 +21,28 @@ class Change:
     jobs: int
 
 
-def follow_zone_data(home: Home) -> Change | None:
-    """Plan anew what another version of the zone data planned. None when the version is the one that planned everything."""
+def planned_with(home: Home) -> str | None:
+    """The version that planned the slots; None when that was never looked at."""
     reader = home.read()
     try:
-        was = reader.zone_data()
+        return reader.zone_data()
     finally:
         reader.close()
-    if was == version():
+
+
+def follow_zone_data(home: Home, alone: Callable[[], AbstractContextManager[None]] = nullcontext) -> Change | None:
+    """Plan anew what another version of the zone data planned. None when the version is the one that planned everything.
+
+    `alone` lets one process at a time do it: the others wait, and find it done.
+    """
+    if planned_with(home) == version():
         return None
+    with alone():
+        was = planned_with(home)
+        return None if was == version() else _follow(home, was)
+
+
+def _follow(home: Home, was: str | None) -> Change:
     last: str | None = ""
     jobs = 0
     while last is not None:

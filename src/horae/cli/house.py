@@ -99,7 +99,7 @@ def do_status(args: Namespace, output: Output) -> int:
         late = answer["lateness_ms"]
         lateness = (
             f"p50 {late['p50']} ms, p99 {late['p99']} ms, max {late['max']} ms (last {late['count']})"
-            if late["count"]
+            if late and late["count"]
             else "no run yet"
         )
         alive = f"alive, pid {found['pid']}, since {found['since']}, version {found['version']}"
@@ -109,7 +109,7 @@ def do_status(args: Namespace, output: Output) -> int:
             ("gateway", output.paint(alive, "green")),
             ("next due", answer["next_due"] or "nothing is planned"),
             ("lateness", lateness),
-            ("running", ", ".join(f"{item['job']} ({item['run']})" for item in answer["live_runs"]) or "nothing"),
+            ("running", ", ".join(f"{item['job']} ({item['run']})" for item in answer["live_runs"] or ()) or "nothing"),
         ])  # fmt: skip
         for item in answer["waiting"]:
             output.text(f"  waiting for you: {item['kind']}: {item['job']}: {item['what']}")

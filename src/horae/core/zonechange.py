@@ -25,7 +25,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from horae.timing.clockchange import EPOCH, instants_of
-from horae.timing.recurrence import RecurrenceSet, default_policy
+from horae.timing.policy import default_policy
+from horae.timing.recurrence import RecurrenceSet
 from horae.timing.zones import offset_s
 
 SECOND = timedelta(seconds=1)

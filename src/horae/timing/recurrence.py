@@ -13,8 +13,6 @@ Invariants, each held by a property test: `next_after` ascends strictly and neve
 (`normal` says how far that goes). Instants in and out are aware datetimes, those going out are in UTC and whole
 seconds. Failure cases: None when nothing is left or nothing comes within `limits.HORIZON_YEARS`; a search walks months
 from where it is asked, never from an anchor, so no rule can make it hang.
-
-Which policy is the default: see `default_policy`.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice, pairwise, takewhile
 from typing import NamedTuple
 
@@ -33,11 +31,11 @@ from horae.timing.clockchange import EPOCH, SECOND, Gap, Repeat
 from horae.timing.normal import normal_rules
 from horae.timing.rules import Rule
 from horae.timing.ruleslots import EARLIEST, LATEST, RuleSlots
-from horae.timing.walls import SUBDAILY, times_of_day, walls_of
+from horae.timing.walls import walls_of
 
-__all__ = ["Gap", "Grid", "RecurrenceSet", "Repeat", "Rule", "SlotException", "default_policy"]
+__all__ = ["Gap", "Grid", "RecurrenceSet", "Repeat", "Rule", "SlotException"]
 
-_FOLLOWS_BELOW_M = 180
+_NOTHING: frozenset[int] = frozenset()
 
 
 class SlotException(NamedTuple):
@@ -106,12 +104,13 @@ class RecurrenceSet:
     def last_until(self, instant: datetime) -> datetime | None:
         """The last slot that is not after the instant."""
         at = min((instant - EPOCH) // SECOND, LATEST)
+        left_out = self._left_out
         while True:
             known = [slot for part in self._parts if (slot := part.last(at)) is not None]
             if not known:
                 return None
             found = max(known)
-            if found not in self._left_out:
+            if found not in left_out:
                 return EPOCH + timedelta(seconds=found)
             at = found - 1
 
@@ -158,6 +157,8 @@ class RecurrenceSet:
             rules=tuple(replace(rule, until=_least(rule.until, until)) for rule in self.rules),
             grids=tuple(replace(grid, until=_least(grid.until, until)) for grid in self.grids),
             dates=tuple(date for date in self.dates if date <= until),
+            exdates=tuple(date for date in self.exdates if date <= until),
+            exceptions=tuple(item for item in self.exceptions if item.slot <= until),
         )
 
     def beginning(self, since: datetime) -> RecurrenceSet:
@@ -173,6 +174,8 @@ class RecurrenceSet:
             rules=tuple(replace(rule, since=max(rule.since or since, since)) for rule in self.rules),
             grids=tuple(grids),
             dates=tuple(date for date in self.dates if date >= since),
+            exdates=tuple(date for date in self.exdates if date >= since),
+            exceptions=tuple(item for item in self.exceptions if item.slot >= since),
         )
 
     def __or__(self, other: RecurrenceSet) -> RecurrenceSet:
@@ -187,7 +190,7 @@ class RecurrenceSet:
             grids=self.grids + other.grids,
             dates=self.dates + other.dates,
             exdates=tuple(left_out),
-            exceptions=self.exceptions + other.exceptions,
+            exceptions=tuple(dict.fromkeys(self.exceptions + other.exceptions)),
         )
 
     @cached_property
@@ -203,7 +206,7 @@ class RecurrenceSet:
         left_out = tuple(date for date in self.exdates if bare.contains(date))
         zone = self.zone if self.rules else "UTC"
         policy = (self.gap, self.repeat) if self.rules else ()
-        moved = tuple(sorted(item for item in self.exceptions))
+        moved = tuple(sorted(self.exceptions, key=str))
         return (zone, policy, rules, tuple(shown), dates, left_out, moved)
 
     @property
@@ -226,8 +229,13 @@ class RecurrenceSet:
         return parts
 
     @property
-    def _left_out(self) -> tuple[int, ...]:
-        return _seconds(self.exdates) if self.exdates else ()
+    def _left_out(self) -> frozenset[int]:
+        if not self.exdates:
+            return _NOTHING
+        left_out = self.__dict__.get("_excluded")
+        if left_out is None:
+            left_out = self.__dict__["_excluded"] = frozenset(_seconds(self.exdates))
+        return left_out
 
     def _next(self, at: int) -> int | None:
         """The first slot from `at` on."""
@@ -247,8 +255,9 @@ class RecurrenceSet:
 
     def _walk(self, at: int) -> Iterator[int]:
         """The slots from `at` on."""
-        if len(self._parts) == 1 and isinstance(part := self._parts[0], RuleSlots) and not self.exdates:
-            yield from part.walk(at)
+        if len(self._parts) == 1 and not isinstance(part := self._parts[0], _Dates):
+            left_out = self._left_out
+            yield from (slot for slot in part.walk(at) if slot not in left_out) if left_out else part.walk(at)
             return
         found = self._next(at)
         while found is not None:
@@ -307,60 +316,6 @@ class _Dates:
 
 
 _Steady = RuleSlots | _GridSlots
-
-
-def default_policy(rules: tuple[Rule, ...]) -> tuple[Gap, Repeat]:
-    """What a set of rules does at clock changes when its job does not say: `(gap, repeat)`.
-
-    Spacing is the *longest* pause between neighbouring times of day, counted around midnight as if the rule ran every
-    day. Under three hours (such schedules go around the clock) every real slot runs: a wall time that is left out needs
-    no substitute, one that comes twice runs twice. All else names times of day, and is shifted and not repeated.
-
-    The *shortest* pause would be wrong: "at 2:00 and 2:30" would lose both runs on the night of a gap, and "at 1:00 and
-    1:30" would run four times in a repeated hour. The price is that "every 15 minutes from 0:00 to 5:45" pauses for one
-    hour in that night.
-    """
-    if len(rules) == 1:  # nearly always
-        around = _goes_around(rules[0], 0)
-    else:
-        minutes_on: dict[object, int] = {}
-        for rule in rules:  # 9:00 and 9:30 on one day are one timetable, whether one rule says so or two
-            minutes_on[_days_of(rule)] = minutes_on.get(_days_of(rule), 0) | (times_of_day(rule) or 0)
-        around = bool(rules) and all(_goes_around(rule, minutes_on[_days_of(rule)]) for rule in rules)
-    return ("skip", "both") if around else ("shift", "first")
-
-
-def _days_of(rule: Rule) -> object:
-    """Equal for rules that run on the same days, as far as their parts tell."""
-    numbered = rule.freq if any(ordinal for ordinal, _ in rule.byday) or rule.bysetpos else ""
-    steps = (rule.freq, rule.interval, rule.start) if rule.interval != 1 and rule.freq not in SUBDAILY else ()
-    lists = (rule.bymonth, rule.bymonthday, rule.byday, rule.byyearday, rule.byweekno, rule.bysetpos)
-    return numbered, steps, lists, rule.since, rule.until
-
-
-def _goes_around(rule: Rule, minutes: int) -> bool:
-    """`minutes`: the times of all rules with the same days, as bits; 0 for those of the rule alone."""
-    if rule.bysetpos and rule.freq not in SUBDAILY:
-        return False
-    if minutes == 0 and rule.freq not in SUBDAILY and len(rule.byhour) < 9:
-        return False  # nine times a day at least, or some pause is too long
-    times = minutes or times_of_day(rule)
-    if times is None:  # a step that comes at other times on other days
-        step = rule.interval * (60 if rule.freq == "HOURLY" else 1)
-        return step < _FOLLOWS_BELOW_M and not rule.byhour and (rule.freq == "HOURLY" or not rule.byminute)
-    return _no_long_pause(times)
-
-
-@lru_cache(maxsize=1024)
-def _no_long_pause(times: int) -> bool:
-    twice = times | times << 1440
-    covered, reach = twice, 1
-    while reach < _FOLLOWS_BELOW_M - 1:  # each time stands for itself and the 178 minutes that follow
-        step = min(reach, _FOLLOWS_BELOW_M - 1 - reach)
-        covered |= covered << step
-        reach += step
-    day = (1 << 1440) - 1
-    return covered >> 1440 & day == day
 
 
 def _shared(part: _Steady, others: list[_Steady], start: int, end: int, limit: int) -> int:

@@ -15,7 +15,7 @@ Refused: what the RFC forbids or leaves open, and more than one second of a minu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import lt
 from typing import Any, Literal
@@ -100,10 +100,6 @@ class Rule:
         """Whether it ever begins or ends."""
         return not (self.start is None and self.count is None and self.since is None and self.until is None)
 
-    def days_only(self) -> Rule:
-        """The same without bounds: what it would be if it had always been there. Not for anchored rules."""
-        return replace(self, start=None, since=None, until=None) if self.bounded else self
-
 
 def label(
     bymonth: tuple[int, ...], bymonthday: tuple[int, ...], byday: tuple[Day, ...], *, numbered: bool = False
@@ -119,19 +115,6 @@ def label(
     if byday and not bymonthday and not bymonth:
         return "WEEKLY"
     return "DAILY"
-
-
-def at_times(
-    times: tuple[int, ...],
-    *,
-    bymonth: tuple[int, ...] = (),
-    bymonthday: tuple[int, ...] = (),
-    byday: tuple[Day, ...] = (),
-) -> tuple[Rule, ...]:
-    """Disjoint rules for these days at `times`, in minutes after midnight."""
-    freq = label(bymonth, bymonthday, byday, numbered=any(ordinal for ordinal, _ in byday))
-    day = Rule(freq, bymonth, bymonthday, byday)
-    return tuple(replace(day, byhour=hours, byminute=minutes) for hours, minutes in products(times))
 
 
 def products(times: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:

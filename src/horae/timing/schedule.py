@@ -24,7 +24,8 @@ from horae.timing.dates import read_instant
 from horae.timing.foreign import known
 from horae.timing.ical.text import BEGINS, read_rfc5545
 from horae.timing.phrases.phrase import parse_phrase
-from horae.timing.recurrence import Gap, RecurrenceSet, Repeat, default_policy
+from horae.timing.policy import default_policy
+from horae.timing.recurrence import Gap, RecurrenceSet, Repeat
 from horae.timing.words.sets import describe
 from horae.timing.zones import zone
 

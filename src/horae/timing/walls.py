@@ -357,7 +357,8 @@ def _minutes(rule: Rule) -> int:
     if rule.freq == "DAILY":
         return sum(1 << minute for minute in _chosen(ones(minutes), rule.bysetpos))
     if rule.freq == "HOURLY":
-        return minutes_of_day(rule.byhour, tuple(_chosen(list(rule.byminute or range(60)), rule.bysetpos)) or (-1,))
+        chosen = tuple(_chosen(list(rule.byminute or range(60)), rule.bysetpos))
+        return minutes_of_day(rule.byhour, chosen) if chosen else 0
     return minutes if {1, -1} & set(rule.bysetpos) else 0
 
 
@@ -368,8 +369,6 @@ def _chosen(values: list[int], positions: tuple[int, ...]) -> list[int]:
 
 def minutes_of_day(hours: tuple[int, ...], minutes: tuple[int, ...]) -> int:
     """Those minutes of those hours (of all, when none is given), as bits."""
-    if minutes == (-1,):
-        return 0
     spread = sum(map(_HOURS.__getitem__, hours)) if hours else _EVERY_HOUR
     return spread * (
         sum(map(_MINUTES_OF.__getitem__, minutes)) if minutes else _EVERY_MINUTE

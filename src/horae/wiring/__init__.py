@@ -74,7 +74,8 @@ class House:
         else:
             current.close()
         if self.holder is None:
-            load("app.zonedata", "follow_zone_data")(self.home)
+            alone = load("store.sqlite", "alone")
+            load("app.zonedata", "follow_zone_data")(self.home, lambda: alone(os.path.dirname(self.db)))
 
     def _current(self) -> Reader | None:
         """A reader, if what the store knows is what the files say (or a gateway sees to that)."""

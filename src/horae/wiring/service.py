@@ -35,7 +35,7 @@ from horae.ports import Home, Ports, Reader
 from horae.runners.liveness import boot_id, host_id, started_at
 from horae.runners.process import ProcessRunner
 from horae.settings import load
-from horae.store.sqlite import SqliteStore
+from horae.store.sqlite import SqliteStore, alone
 from horae.store.watch import FolderWatch
 from horae.store.writer import GroupWriter
 from horae.wiring.assembly import database, home_over, reader, sender
@@ -85,7 +85,8 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         stack.callback(watch.close)
         report = await asyncio.to_thread(reload, whole, None, partial(_progress, echo))
         _tell(report)
-        _tell_zone_data(await asyncio.to_thread(follow_zone_data, whole))
+        one_at_a_time = partial(alone, os.path.join(home, "state"))
+        _tell_zone_data(await asyncio.to_thread(follow_zone_data, whole, one_at_a_time))
         verbs = _verbs(whole, gateway, runner, since, trouble)
         await stack.enter_async_context(serving(home, verbs))
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # HUP: its terminal was closed

@@ -61,7 +61,7 @@ def refusal_of(text: str) -> Invalid:
         ("P1M", "ISO 8601", "write, for example, `every 30m`"),
         ("20261224T180000Z", "without its signs", "write `2026-12-24T18:00:00Z`"),
         ("1798131600", "seconds since 1970", "write `2026-12-24T17:00:00Z`"),
-        ("0 9 * * 1-5 /home/ada/backup.sh", "'/home/ada/backup.sh' behind", "write `0 9 * * 1-5`"),
+        ("0 9 * * 1-5 /usr/local/bin/backup.sh", "'/usr/local/bin/backup.sh' behind", "write `0 9 * * 1-5`"),
         ("0 9 * * * root /x -y", "'root /x -y' behind", "write `0 9 * * *`"),
         ("@daily /x", "'/x' behind", "write `@daily`"),
         ('"0 9 * * *"', "signs that do not belong", "write `0 9 * * *`"),

@@ -9,7 +9,8 @@ import pytest
 from horae.errors import Invalid
 from horae.limits import MISSED_COUNT_MAX
 from horae.timing.cron.line import parse_cron
-from horae.timing.recurrence import Gap, Grid, RecurrenceSet, Repeat, Rule, default_policy
+from horae.timing.policy import default_policy
+from horae.timing.recurrence import Gap, Grid, RecurrenceSet, Repeat, Rule
 from horae.timing.schedule import parse_schedule
 from horae.timing.zones import zone
 

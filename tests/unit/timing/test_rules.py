@@ -9,7 +9,7 @@ import pytest
 
 from horae.errors import Invalid
 from horae.timing.recurrence import RecurrenceSet
-from horae.timing.rules import WORKDAYS, Rule, at_times
+from horae.timing.rules import WORKDAYS, Rule, products
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,6 @@ def test_positions_count_instances_as_the_rfc_says() -> None:
 
 
 def test_times_become_the_fewest_disjoint_products() -> None:
-    assert at_times((540, 1020)) == (Rule("DAILY", byhour=(9, 17)),)
-    assert at_times((540, 1050)) == (Rule("DAILY", byhour=(9,)), Rule("DAILY", byhour=(17,), byminute=(30,)))
-    assert at_times(tuple(range(540, 1021, 15))) == (
-        Rule("DAILY", byhour=tuple(range(9, 18))),
-        Rule("DAILY", byhour=tuple(range(9, 17)), byminute=(15, 30, 45)),
-    )
+    assert products((540, 1020)) == (((9, 17), (0,)),)
+    assert products((540, 1050)) == (((9,), (0,)), ((17,), (30,)))
+    assert products(tuple(range(540, 1021, 15))) == ((tuple(range(9, 18)), (0,)), (tuple(range(9, 17)), (15, 30, 45)))

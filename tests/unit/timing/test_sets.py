@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
@@ -267,3 +268,16 @@ def test_counting_where_parts_meet_walks_over_the_sparser() -> None:
     slow = RecurrenceSet("UTC", grids=(Grid(60, NOON), Grid(90, NOON), Grid(3600, NOON + SECOND)))
     hour = (NOON, NOON + timedelta(hours=1))
     assert slow.count(*hour) == len(list(slow.between(*hour)))
+
+
+def test_cut_and_joined_exceptions_come_back_once() -> None:
+    daily = RecurrenceSet("UTC", (Rule("DAILY", byhour=(12,)),), exdates=(NOON + timedelta(days=3),))
+    laid = replace(daily, exceptions=(SlotException(NOON, None), SlotException(NOON + timedelta(days=2), NOON)))
+    cut = NOON + timedelta(days=1)
+    assert laid.ending(cut).exceptions == laid.exceptions[:1]
+    assert laid.beginning(cut + SECOND).exceptions == laid.exceptions[1:]
+    joined = laid.ending(cut) | laid.beginning(cut + SECOND)
+    assert joined.exceptions == laid.exceptions
+    assert joined.exdates == laid.exdates
+    twice = replace(laid, exceptions=(SlotException(NOON, None), SlotException(NOON, NOON)))
+    assert twice != laid

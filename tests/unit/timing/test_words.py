@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from horae.errors import Invalid
-from horae.timing.recurrence import Grid, RecurrenceSet, Rule, SlotException, default_policy
+from horae.timing.policy import default_policy
+from horae.timing.recurrence import Grid, RecurrenceSet, Rule, SlotException
 from horae.timing.schedule import parse_schedule
 from horae.timing.words.sets import describe
 

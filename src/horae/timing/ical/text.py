@@ -24,7 +24,8 @@ from horae.limits import HORIZON_YEARS, RULE_PARTS_MAX, RULES_MAX
 from horae.timing.clockchange import EPOCH, instants_of
 from horae.timing.ical.dates import Moment, instants, moment_of, params_of, refused, short, stamp, stamped
 from horae.timing.ical.rrule import grid_of, parts_of, rule_of, written_grid, written_rule
-from horae.timing.recurrence import Gap, Grid, RecurrenceSet, Repeat, SlotException, default_policy
+from horae.timing.policy import default_policy
+from horae.timing.recurrence import Gap, Grid, RecurrenceSet, Repeat, SlotException
 from horae.timing.rules import Rule
 from horae.timing.walls import HORIZON_S, layer_of
 from horae.timing.zones import zone
@@ -303,11 +304,11 @@ def write_rfc5545(slots: RecurrenceSet) -> str:
         raise Invalid("a rule that has always been there cannot stand beside one that begins", None, field="DTSTART")
     for rule in slots.rules:
         start = None
+        alone = replace(slots, rules=(rule,), grids=(), dates=(), exdates=(), exceptions=())
+        first = alone.next_after(_LONG_AGO)
+        if first is None:
+            continue  # it never fires, or nothing lies between its bounds
         if rule.bounded:
-            alone = replace(slots, rules=(rule,), grids=(), dates=(), exdates=(), exceptions=())
-            first = alone.next_after(_LONG_AGO)
-            if first is None:
-                continue  # nothing lies between its bounds
             if rule.count is not None and (rule.since is not None or rule.until is not None):
                 last = alone.last_until(_FAR_AHEAD)  # a COUNT that is cut ends with its last slot
                 rule = replace(rule, count=None, until=last)  # noqa: PLW2901

@@ -26,7 +26,8 @@ from horae.timing.days import plainly_fires
 from horae.timing.daysets import Days, rules_of
 from horae.timing.durations import period_words
 from horae.timing.phrases.forms import Clause, Every, Once
-from horae.timing.recurrence import Grid, RecurrenceSet, default_policy
+from horae.timing.policy import default_policy
+from horae.timing.recurrence import Grid, RecurrenceSet
 from horae.timing.rules import Rule
 from horae.timing.walls import HORIZON_S, layer_of, walls_of
 from horae.timing.zones import zone

@@ -17,7 +17,8 @@ from horae.timing.clockchange import SECOND
 from horae.timing.dates import begin_of, end_of
 from horae.timing.daysets import EVERY_DAY, Days, rules_of
 from horae.timing.durations import period_words
-from horae.timing.recurrence import RecurrenceSet, default_policy
+from horae.timing.policy import default_policy
+from horae.timing.recurrence import RecurrenceSet
 from horae.timing.rules import Rule
 from horae.timing.vocabulary import MONTHS, WEEKDAYS, listed, numbered, ordinal
 from horae.timing.words.days import in_order, is_date, months_words, union_words
