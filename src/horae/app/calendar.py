@@ -35,6 +35,7 @@ from horae.app.upcoming import (
 )
 from horae.core.cadence import DAMAGE
 from horae.core.identity import slot_key
+from horae.core.instants import to_us
 from horae.errors import Invalid
 from horae.ports import Home, Reader, Record
 from horae.timing.clockchange import EPOCH, SECOND, instants_of
@@ -191,7 +192,7 @@ def _gather(view: View, reader: Reader, row: Record) -> None:
     if view.until <= view.after:
         return
     try:
-        found = list(_runs_of(view, row, decided_of(reader.planned(row["id"], PLANNED_MAX))))
+        found = list(_runs_of(view, row, decided_of(reader.ahead(row["id"], to_us(view.now), PLANNED_MAX))))
     except DAMAGE as error:
         view.warnings.append(f"{row['slug']} is not shown, what is stored of it is damaged: {error}")
         return

@@ -12,6 +12,7 @@ from horae.app.reload import absorb, checked, plan_of
 from horae.app.upcoming import upcoming
 from horae.core.cadence import Row, slots_of, without_effect
 from horae.core.definition import described, from_definition
+from horae.core.instants import to_us
 from horae.core.jobfile import edit, read, slug_of, unique_slug
 from horae.core.model import Job
 from horae.core.preflight import preflight
@@ -228,7 +229,8 @@ def summary(home: Home, job_id: str) -> Json:
     reader = home.read()
     try:
         row = reader.find_job(job_id)
-        slots = upcoming(row, reader.planned(job_id, 50), home.clock.now(), FIRST_SLOTS)
+        now = home.clock.now()
+        slots = upcoming(row, reader.ahead(job_id, to_us(now), 50), now, FIRST_SLOTS)
     finally:
         reader.close()
     job = _definition(row)

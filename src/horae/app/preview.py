@@ -26,7 +26,7 @@ from horae.app.upcoming import (
     slot_json,
 )
 from horae.core.cadence import DAMAGE, slots_of
-from horae.core.instants import from_us
+from horae.core.instants import from_us, to_us
 from horae.errors import Invalid, NotFound
 from horae.ports import Home, Reader, Record
 from horae.timing.clockchange import Gap, Repeat
@@ -73,7 +73,7 @@ def next_slots(
     after = now if start is None else beginning(start, row["timezone"], now) - INCLUSIVE
     reader = home.read()
     try:
-        shown = preview_of_job(row, reader.planned(row["id"], PLANNED_MAX), after, count, now=now)
+        shown = preview_of_job(row, reader.ahead(row["id"], to_us(now), PLANNED_MAX), after, count, now=now)
     finally:
         reader.close()
     return {
@@ -188,7 +188,7 @@ def _worked_out(reader: Reader, now: datetime, after: datetime) -> Iterator[tupl
         job = {"job": row["slug"], "job_id": row["id"]}
         shown = Preview([], [])
         with suppress(*DAMAGE):  # one damaged record harms only itself
-            shown = preview_of_job(row, reader.planned(row["id"], PLANNED_MAX), after, 1, now=now)
+            shown = preview_of_job(row, reader.ahead(row["id"], to_us(now), PLANNED_MAX), after, 1, now=now)
         for slot in shown.slots:
             due = datetime.fromisoformat(slot["due"])
             yield due, {**job, **slot}, [{**job, **note} for note in shown.notes]

@@ -28,7 +28,7 @@ NAMED_MAX = 3  # slots due at the same instant that are still named one by one
 
 
 class Decided(NamedTuple):
-    """A slot with a row: when it is due, and `skip` or `move` where a person said so."""
+    """A slot with a row: when it is due, and `skip` or `move` where a person said so; `used` when it had its turn."""
 
     due: datetime
     exception: str | None
@@ -100,7 +100,9 @@ def preview_of_job(
 def decided_of(planned: Iterable[Record]) -> dict[datetime, Decided]:
     """Scheduled slots that have a row already: when they are due, and what a person decided about them."""
     return {
-        from_us(item["slot_at"]): Decided(from_us(item["due_at"]), item["exception"])
+        from_us(item["slot_at"]): Decided(
+            from_us(item["due_at"]), item["exception"] if item["state"] == "planned" else "used"
+        )
         for item in planned
         if item["trigger"] == "schedule"
     }
@@ -114,11 +116,12 @@ def by_repeat(
     Slots with a row are promised a run, however far ahead they are, and the others get what is left of the number. Only
     of promises beyond it the first that are due are kept.
     """
+    used = {slot for slot, item in decided.items() if item.exception == "used"}
     if row["repeat_max"] is None:
-        return decided, None
+        return {slot: item for slot, item in decided.items() if slot not in used}, None
     left = max(0, row["repeat_max"] - row["counted"])
-    runs = [slot for slot, item in decided.items() if item.exception != "skip"]
-    beyond = set(sorted(runs, key=lambda slot: (decided[slot].due, slot))[left:])
+    runs = [slot for slot, item in decided.items() if item.exception not in {"skip", "used"}]
+    beyond = used | set(sorted(runs, key=lambda slot: (decided[slot].due, slot))[left:])
     others = max(0, left - len(runs))
     passed = slots.count(now, after, others + len(decided)) - within(slots, decided, now, after)
     return {slot: item for slot, item in decided.items() if slot not in beyond}, max(0, others - passed)

@@ -23,7 +23,8 @@ def show_job(home: Home, *, job: str) -> Json:
     row = found.row
     reader = home.read()
     try:
-        slots = upcoming(row, reader.planned(row["id"], 200), home.clock.now(), 5)
+        now = home.clock.now()
+        slots = upcoming(row, reader.ahead(row["id"], to_us(now), 200), now, 5)
         listed = reader.job(row["id"])
         runs = reader.list_runs(job_id=row["id"], state=None, limit=5, cursor=None)["runs"]
     finally:

@@ -228,6 +228,14 @@ class Reader:
             "SELECT * FROM occurrence WHERE job_id = ? AND state = 'planned' ORDER BY due_at LIMIT ?", (job_id, limit)
         ).fetchall()
 
+    def ahead(self, job_id: str, now_us: int, limit: int) -> list[sqlite3.Row]:
+        """The open occurrences, and those of slots to come that have had their turn: a slot may run before its time."""
+        return self._db.execute(
+            "SELECT * FROM occurrence WHERE job_id = ? AND (state = 'planned' OR (trigger = 'schedule' AND slot_at > ?))"
+            " ORDER BY due_at LIMIT ?",
+            (job_id, now_us, limit),
+        ).fetchall()
+
     def occurrences(self, job_id: str, *, slot_at: int | None, limit: int) -> list[Json]:
         """Occurrences with the decisions about them, newest first; or the one whose slot or span covers an instant."""
         sql = "SELECT * FROM occurrence WHERE job_id = :job"

@@ -190,3 +190,17 @@ def test_a_slot_that_was_moved_is_promised_a_run_however_far_ahead(home: TestHom
     assert dues == [slots[0], slots[1], slots[2].replace("T09:", "T11:")], (
         "of more promises than runs the first are kept"
     )
+
+
+def test_a_slot_that_ran_before_its_time_is_not_ahead_any_more(home: TestHome) -> None:
+    home.json("add", "every day at 9am", "--script", "hi.sh", "--name", "early", "--repeat", "3")
+    slots = [slot["slot"] for slot in home.json("next", "early")["slots"]]
+    home.json("move", "early", slots[1], "--to", "in 5m")
+    home.sql_write(
+        "UPDATE occurrence SET state = 'settled', outcome = 'ran', settled_at = due_at WHERE exception = 'move'"
+    )
+    home.sql_write("UPDATE job SET counted = 1")
+    assert [slot["slot"] for slot in home.json("next", "early")["slots"]] == [slots[0], slots[2]]
+    assert [slot["slot"] for slot in home.json("show", "early")["slots"]] == [slots[0], slots[2]]
+    shown = [run["slot"] for day in home.json("calendar", "early")["days"] for run in day["runs"]]
+    assert shown == [slots[0], slots[2]]
