@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from horae.core.cadence import DAMAGE, grace_of
-from horae.core.instants import from_us
+from horae.core.cadence import DAMAGE, anchor_of, grace_of
 from horae.core.jobfile import cadence_digest, edit, read
 from horae.core.model import Job
 from horae.core.states import HELD
@@ -220,7 +219,7 @@ def checked(home: Home, slug: str, text: str) -> Schedule:
 def plan_of(job: Job, row: dict[str, Any] | None, now: datetime) -> Schedule:
     """The job's schedule from its anchor. Refuses a new one that has no slot any more."""
     same = row is not None and row["cadence"] == cadence_digest(job)
-    anchor = now if row is None or not same else from_us(row["anchor_at"])
+    anchor = anchor_of(job, row, now)
     asked = job.clock_change
     schedule = parse_schedule(job.schedule, job.timezone, anchor=anchor, gap=asked.gap, repeat=asked.repeat)
     if not same and schedule.set.next_after(now - grace_of(schedule.set)) is None:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from horae.core.instants import from_us
-from horae.core.model import ClockChange
+from horae.core.model import ClockChange, Job
 from horae.errors import Problem
 from horae.limits import ONE_SHOT_GRACE_S
 from horae.timing.clockchange import EPOCH, SECOND, Gap, Repeat, span_at
@@ -40,6 +40,12 @@ def slots_of(row: Row) -> RecurrenceSet:
 def parsed(schedule: str, timezone: str, anchor_us: int, gap: Gap | None, repeat: Repeat | None) -> RecurrenceSet:
     """The same of its columns."""
     return parse_schedule(schedule, timezone, anchor=from_us(anchor_us), gap=gap, repeat=repeat).set
+
+
+def anchor_of(job: Job, row: Row | None, now: datetime) -> datetime:
+    """What a schedule that names no beginning counts from: the moment at which the job was taken in with this text."""
+    kept = row is not None and row["removed_at"] is None and row["schedule"] == job.schedule
+    return from_us(row["anchor_at"]) if row is not None and kept else now
 
 
 def grace_of(slots: RecurrenceSet) -> timedelta:

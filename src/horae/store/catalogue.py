@@ -12,7 +12,7 @@ from itertools import islice
 from sqlite3 import Connection, Row
 from typing import Any
 
-from horae.core.cadence import DAMAGE, slots_of
+from horae.core.cadence import DAMAGE, anchor_of, slots_of
 from horae.core.definition import cadence_digest, definition, digest
 from horae.core.identity import manual_key, provisional_id, slot_key
 from horae.core.instants import from_us, to_us
@@ -151,9 +151,10 @@ class Catalogue:
             "removed_at": None,
             "changed_at": self._us,
         }
-        if fresh:  # a new cadence starts afresh: its anchor, its counter, its completion
+        if fresh:  # a new cadence starts afresh: its counter, its completion, and with a new text its anchor
             values |= {
-                "anchor_at": self._us,
+                "anchor_at": to_us(anchor_of(job, row, self.now)),
+                "cadence_at": self._us,
                 "counted": 0,
                 "ending": None,
                 "completed_at": None,

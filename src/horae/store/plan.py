@@ -5,7 +5,7 @@
 - a slot that has a row already (skipped or moved in advance) is passed over, never planned twice;
 - a change of cadence deletes planned slots that are not due yet, voids those that are, and keeps exceptions of slots
   that the new schedule has too; a change of anything else touches no slot. `repeat` counts afresh then: a run that was
-  claimed before (`anchor_at` is when the cadence changed) is not one of the new ones.
+  claimed before (`cadence_at` is when the cadence changed) is not one of the new ones.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Plan:
         """One more scheduled run, for `repeat`; not of an occurrence that was claimed before the cadence changed."""
         self._db.execute(
             "UPDATE job SET counted = counted + 1 WHERE id = ? AND repeat_max IS NOT NULL AND NOT EXISTS"
-            " (SELECT 1 FROM run WHERE run.key = ? AND run.claimed_at <= job.anchor_at)",
+            " (SELECT 1 FROM run WHERE run.key = ? AND run.claimed_at <= job.cadence_at)",
             (job_id, key),
         )
 
@@ -208,7 +208,7 @@ class Plan:
             self._db.execute(
                 "SELECT count(*) FROM occurrence o JOIN job j ON j.id = o.job_id WHERE o.job_id = ?"
                 " AND o.trigger = 'schedule' AND (o.state = 'claimed' OR (o.state = 'planned' AND o.exception IS NOT 'skip'))"
-                " AND NOT EXISTS (SELECT 1 FROM run r WHERE r.key = o.key AND r.claimed_at <= j.anchor_at)",
+                " AND NOT EXISTS (SELECT 1 FROM run r WHERE r.key = o.key AND r.claimed_at <= j.cadence_at)",
                 (job_id,),
             ).fetchone()[0]
         )

@@ -59,11 +59,11 @@ def test_show_tells_what_holds(
 
 def test_slots_are_planned_anew_when_it_changes(home: TestHome) -> None:
     home.json(*NIGHTLY)
-    (before,) = home.sql("SELECT cadence, anchor_at FROM job")
+    (before,) = home.sql("SELECT cadence, cadence_at FROM job")
     home.json("edit", "nightly", "--clock-change", "gap=skip")
-    ((cadence, anchor, gap, repeat),) = home.sql("SELECT cadence, anchor_at, clock_gap, clock_repeat FROM job")
+    ((cadence, since, gap, repeat),) = home.sql("SELECT cadence, cadence_at, clock_gap, clock_repeat FROM job")
     assert cadence != before[0]
-    assert anchor > before[1]
+    assert since > before[1]
     assert (gap, repeat) == ("skip", None)
     assert home.sql("SELECT count(*) FROM journal WHERE what = 'unplanned'") == [(1,)]
 
@@ -117,3 +117,24 @@ def test_an_option_that_is_given_twice_says_both(home: TestHome) -> None:
         "add", "every day at 9am", "--script", "hi.sh", "--clock-change", "gap=skip", "--clock-change", "repeat=both"
     )
     assert added["job"]["clock_change"] == {"gap": "skip", "repeat": "both"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("--clock-change", "gap=skip"), ("--repeat", "500"), ("--timezone", "Asia/Tokyo")],
+    ids=lambda words: words[0],
+)
+@pytest.mark.parametrize("schedule", ["every 30m", "in 30m", "every 2 weeks on monday at 9am"])
+def test_what_a_schedule_counts_from_stays_as_long_as_its_text(
+    home: TestHome, schedule: str, change: tuple[str, str]
+) -> None:
+    """A person wrote it without a beginning: an edit of something else must not move the runs."""
+    home.write("grid", schedule=schedule, script="hi.sh")
+    home.json("list")
+    home.sql_write("UPDATE job SET anchor_at = anchor_at - 7000000")
+    ((anchor,),) = home.sql("SELECT anchor_at FROM job")
+    home.json("edit", "grid", *change)
+    assert home.sql("SELECT anchor_at FROM job") == [(anchor,)]
+    home.json("edit", "grid", "--schedule", "every 31m")
+    ((later,),) = home.sql("SELECT anchor_at FROM job")
+    assert later > anchor
