@@ -356,6 +356,15 @@ def test_a_moved_slot_counts_for_repeat(s: UnderTest) -> None:
     assert s.job(job)["completed_reason"] == "it ran 1 of 1 times"
 
 
+def test_skipping_the_run_that_repeat_was_kept_for_frees_it_for_another_slot(s: UnderTest) -> None:
+    job, owner = s.put(repeat=2), s.sign_on()
+    exception(s, job, at("08:02"), "move", at("08:10"))
+    assert len(tick(s, owner, "08:01")) == 1
+    exception(s, job, at("08:02"), "skip")
+    assert [len(tick(s, owner, f"08:{minute:02}")) for minute in (2, 3, 4, 10)] == [0, 1, 0, 0]
+    assert s.job(job)["completed_reason"] == "it ran 2 of 2 times"
+
+
 def test_undoing_a_skip_does_not_make_a_job_run_more_often_than_it_may(s: UnderTest) -> None:
     job, owner = s.put(repeat=1), s.sign_on()
     exception(s, job, at("08:01"), "skip")

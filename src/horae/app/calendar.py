@@ -198,11 +198,11 @@ def _gather(view: View, reader: Reader, row: Record) -> None:
         return
     runs = row["state"] == "active"
     for at, due, shown in found:
+        view.count += 1
         if due is None:
             view.days[at]["summaries"].append(shown)
             continue
         view.days[at]["runs"].append(shown)
-        view.count += 1
         if runs and "skipped" not in shown["marks"]:
             view.dues.append((due, row["slug"], shown))
 

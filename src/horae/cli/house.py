@@ -111,9 +111,9 @@ def do_status(args: Namespace, output: Output) -> int:
             ("lateness", lateness),
             ("running", ", ".join(f"{item['job']} ({item['run']})" for item in answer["live_runs"] or ()) or "nothing"),
         ])  # fmt: skip
-        for item in answer["waiting"]:
+        for item in answer["waiting"] or ():
             output.text(f"  waiting for you: {item['kind']}: {item['job']}: {item['what']}")
-        for problem in answer["problems"]:
+        for problem in answer["problems"] or ():
             output.text(output.paint(f"  problem: {problem}", "red"))
 
     output.emit(answer, render)

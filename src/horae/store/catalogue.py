@@ -268,6 +268,8 @@ class Catalogue:
         )
         if kind is not None and row["cursor_at"] == at:
             self.plan.plan_next(job_id, after=slot)
+        elif kind == "skip" and row["cursor_at"] is None and row["ending"] is None:
+            self.plan.plan_next(job_id, after=self.now)  # `repeat` had kept the plan back for this run
         undo = {"verb": "exception", "slot_at": at, "kind": old["exception"] if old else None}
         if old is not None and old["exception"] == "move":
             undo["due_at"] = old["due_at"]

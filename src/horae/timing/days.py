@@ -46,7 +46,7 @@ def ones(mask: int) -> list[int]:
     return found
 
 
-class Days:
+class RuleDays:
     """The days of one rule, before BYSETPOS."""
 
     __slots__ = ("_filters", "_negative", "_ordinals", "_weekdays", "_year", "months", "positive")

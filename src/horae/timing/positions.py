@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from horae.timing.days import EPOCH_DAY, Days, month_length, ones
+from horae.timing.days import EPOCH_DAY, RuleDays, month_length, ones
 from horae.timing.rules import Rule
 
 _PICKS_KEPT = 600  # months
@@ -19,7 +19,7 @@ class Picked:
 
     __slots__ = ("_days", "_known", "_positions", "_rule", "_times", "_year")
 
-    def __init__(self, days: Days, rule: Rule, times: int) -> None:
+    def __init__(self, days: RuleDays, rule: Rule, times: int) -> None:
         self._days = days
         self._rule = rule
         self._times = ones(times)

@@ -19,7 +19,7 @@ from itertools import combinations
 
 from horae.errors import Invalid
 from horae.limits import HORIZON_YEARS, RULE_COUNT_YEARS
-from horae.timing.days import EPOCH_DAY, Days, day_number, month_length, ones
+from horae.timing.days import EPOCH_DAY, RuleDays, day_number, month_length, ones
 from horae.timing.positions import Picked
 from horae.timing.rules import STEP_S, Rule
 
@@ -40,7 +40,7 @@ class Layer:
 
     __slots__ = ("_constant", "_days", "_of_month", "_picked", "_times_of", "high", "low", "reach", "second")
 
-    def __init__(self, days: tuple[Days, ...], rule: Rule, times: int) -> None:
+    def __init__(self, days: tuple[RuleDays, ...], rule: Rule, times: int) -> None:
         self.second = rule.second
         self._constant = times
         self._times_of: Callable[[int], int] | None = None
@@ -320,14 +320,14 @@ def _counted(rule: Rule) -> Layer:
 
 
 def _compiled(rule: Rule) -> Layer:
-    return Layer((Days(rule),), rule, _minutes(rule))
+    return Layer((RuleDays(rule),), rule, _minutes(rule))
 
 
 def walls_of(rules: Sequence[Rule]) -> Layer | Walls:
     """The union of the rules' wall times. `since` and `until` are not looked at: they bound instants."""
     if len(rules) == 1:
         return layer_of(rules[0])
-    days_of: dict[tuple[int, int], list[Days]] = {}
+    days_of: dict[tuple[int, int], list[RuleDays]] = {}
     rule_of: dict[tuple[int, int], Rule] = {}
     layers: list[Layer] = []
     for rule in rules:
@@ -336,7 +336,7 @@ def walls_of(rules: Sequence[Rule]) -> Layer | Walls:
             continue
         key = (_minutes(rule), rule.second)
         rule_of[key] = rule
-        days_of.setdefault(key, []).append(Days(rule))
+        days_of.setdefault(key, []).append(RuleDays(rule))
     layers += [Layer(tuple(days), rule_of[key], key[0]) for key, days in days_of.items()]
     return layers[0] if len(layers) == 1 else Walls(tuple(layers))
 

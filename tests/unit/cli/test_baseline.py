@@ -26,13 +26,19 @@ def test_every_row_of_the_baseline_has_a_test_that_names_it() -> None:
     ("schedule", "apart", "written"),
     [
         ("in 45m", None, r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+01:00"),
+        (
+            "RRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=MO;BYHOUR=9;BYMINUTE=0",
+            timedelta(weeks=2),
+            r"DTSTART;TZID=Africa/Lagos:\d{8}T090000 RRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=MO;BYHOUR=9;BYMINUTE=0",
+        ),
+        ("every other friday at 5pm", timedelta(weeks=2), r"every other friday at 5pm starting \d{4}-\d\d-\d\d"),
         ("2099-12-24T18:00", None, "2099-12-24T18:00:00\\+01:00"),
         ("every 90 minutes", timedelta(minutes=90), r"every 90 minutes from \S+"),
         ("30 4 * * *", timedelta(days=1), r"30 4 \* \* \*"),
         ("every day at 04:30", timedelta(days=1), "every day at 04:30"),
     ],
 )
-def test_S1_delays_intervals_cron_instants_and_phrases(
+def test_S1_delays_intervals_cron_instants_rules_and_phrases(
     home: TestHome, schedule: str, apart: timedelta | None, written: str
 ) -> None:
     made = home.json("add", schedule, "--script", "hi.sh", "--name", "It", "--timezone", "Africa/Lagos")

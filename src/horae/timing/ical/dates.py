@@ -20,7 +20,7 @@ _ONE_S = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TextDate:
     """A date or date-time as it stands there. `place` is the zone that it names, or None when it floats."""
 
     text: str
@@ -44,7 +44,7 @@ def params_of(name: str, text: str) -> dict[str, str]:
     return params
 
 
-def moment_of(name: str, params: dict[str, str], text: str) -> Moment:
+def moment_of(name: str, params: dict[str, str], text: str) -> TextDate:
     """One date or date-time of the property `name`."""
     match = _MOMENT.fullmatch(text)
     hint = "write it as 20261224T180000, or with Z at its end for UTC"
@@ -66,10 +66,10 @@ def moment_of(name: str, params: dict[str, str], text: str) -> Moment:
         raise refused(f"TZID={short(place)}", "is no IANA zone (Windows has names of its own)", hint)
     if place is not None:
         zone(place)
-    return Moment(text, wall, "UTC" if utc else place, day=hour is None, utc=utc is not None)
+    return TextDate(text, wall, "UTC" if utc else place, day=hour is None, utc=utc is not None)
 
 
-def instants(moment: Moment, place: str) -> list[datetime]:
+def instants(moment: TextDate, place: str) -> list[datetime]:
     """The instant of a date-time; a day alone is its midnight."""
     return list(instants_of(moment.wall, moment.place or place))
 

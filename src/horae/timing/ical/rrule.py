@@ -13,7 +13,7 @@ from typing import Any
 
 from horae.errors import Invalid
 from horae.limits import HORIZON_YEARS, RULE_PARTS_MAX
-from horae.timing.ical.dates import Moment, refused, short, stamp, until
+from horae.timing.ical.dates import TextDate, refused, short, stamp, until
 from horae.timing.recurrence import Grid
 from horae.timing.rules import EVERY_WEEKDAY, FREQUENCIES, Day, Rule
 from horae.timing.walls import layer_of
@@ -61,7 +61,7 @@ def parts_of(text: str) -> dict[str, str]:
     return parts
 
 
-def grid_of(parts: dict[str, str], start: Moment | None) -> Grid | None:
+def grid_of(parts: dict[str, str], start: TextDate | None) -> Grid | None:
     """A plain step from an instant in UTC is elapsed time."""
     if start is None or not start.utc or start.day or parts["FREQ"] not in _STEP_S:
         return None

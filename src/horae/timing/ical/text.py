@@ -22,7 +22,7 @@ from datetime import UTC, datetime, timedelta
 from horae.errors import Invalid
 from horae.limits import HORIZON_YEARS, RULE_PARTS_MAX, RULES_MAX
 from horae.timing.clockchange import EPOCH, instants_of
-from horae.timing.ical.dates import Moment, instants, moment_of, params_of, refused, short, stamp, stamped
+from horae.timing.ical.dates import TextDate, instants, moment_of, params_of, refused, short, stamp, stamped
 from horae.timing.ical.rrule import grid_of, parts_of, rule_of, written_grid, written_rule
 from horae.timing.policy import default_policy
 from horae.timing.recurrence import Gap, Grid, RecurrenceSet, Repeat, SlotException
@@ -55,16 +55,16 @@ class Calendar:
 class _Block:
     """A DTSTART and the rules behind it."""
 
-    start: Moment | None
+    start: TextDate | None
     rules: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
 
 
 @dataclass(slots=True)
 class _Collected:
     blocks: list[_Block] = field(default_factory=list[_Block])
-    rdates: list[Moment] = field(default_factory=list[Moment])
-    exdates: list[Moment] = field(default_factory=list[Moment])
-    exceptions: list[list[Moment | None]] = field(default_factory=list[list[Moment | None]])
+    rdates: list[TextDate] = field(default_factory=list[TextDate])
+    exdates: list[TextDate] = field(default_factory=list[TextDate])
+    exceptions: list[list[TextDate | None]] = field(default_factory=list[list[TextDate | None]])
 
 
 def read_rfc5545(
@@ -231,7 +231,7 @@ def _place(found: _Collected, timezone: str) -> str:
     return places.pop() if places else timezone
 
 
-def _slots_at(moment: Moment, slots: RecurrenceSet) -> list[datetime]:
+def _slots_at(moment: TextDate, slots: RecurrenceSet) -> list[datetime]:
     """The slots that a time of the text means, by what the set does with it when clocks change; of a day, all of it."""
     place = moment.place or slots.zone
     if moment.day:
@@ -266,7 +266,7 @@ def _changes_clocks(timezone: str, anchor: datetime) -> bool:
     return len(offsets) > 1
 
 
-def _start_warnings(block: _Block, place: str, begin: datetime, exdates: list[Moment]) -> list[str]:
+def _start_warnings(block: _Block, place: str, begin: datetime, exdates: list[TextDate]) -> list[str]:
     if block.start is None or not block.rules:
         return []
     warnings: list[str] = []
