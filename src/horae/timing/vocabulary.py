@@ -56,13 +56,13 @@ def listed(parts: Iterable[str], joint: str = "and") -> str:
 def named(numbers: Iterable[int], names: Sequence[str], ending: str = "") -> str:
     """The names of ascending numbers, from 0 on: "Mondays to Thursdays and Saturdays", "May, June and July"."""
     parts: list[str] = []
-    for run in _runs(numbers):
+    for run in runs_of(numbers):
         shown = [f"{names[number]}{ending}" for number in run]
         parts += [f"{shown[0]} to {shown[-1]}"] if len(run) > _LISTED_MAX else shown
     return listed(parts)
 
 
-def _runs(values: Iterable[int]) -> list[list[int]]:
+def runs_of(values: Iterable[int]) -> list[list[int]]:
     """Ascending numbers, those that follow one another together."""
     runs: list[list[int]] = []
     for value in values:
@@ -75,7 +75,7 @@ def _runs(values: Iterable[int]) -> list[list[int]]:
 
 def numbered(noun: str, values: Iterable[int]) -> str:
     """Such as "minute 5", "minutes 0, 15 and 30", "hours 9 to 17"; the values ascend."""
-    runs = _runs(values)
+    runs = runs_of(values)
     parts: list[str] = []
     for run in runs:
         parts += [f"{run[0]} to {run[-1]}"] if len(run) > 2 else [str(value) for value in run]

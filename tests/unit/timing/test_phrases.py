@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -11,6 +13,7 @@ from horae.errors import Invalid
 from horae.timing.dates import end_of
 from horae.timing.phrases.phrase import FORMS, parse_phrase
 from horae.timing.recurrence import Grid, RecurrenceSet
+from horae.timing.schedule import parse_schedule
 from horae.timing.words.sets import describe
 
 NAME = "Europe/Berlin"
@@ -382,3 +385,27 @@ def test_until_a_day_of_which_the_last_hour_comes_twice() -> None:
     slots = parse_phrase("every day at 23:30 until 2010-11-06", "America/St_Johns", ANCHOR, repeat="both").set
     day = datetime(2010, 11, 6, 12, tzinfo=UTC)
     assert slots.count(day, day + timedelta(days=2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("phrase", "policy", "words"),
+    [
+        ("every day at 02:30 except 2026-10-25 02:30", {}, "25 October 2026"),
+        ("every day at 02:30 except 2026-10-25 02:30", {"repeat": "last"}, "25 October 2026"),
+        ("every day at 02:30 except 2026-10-25 02:30", {"repeat": "both"}, "25 October 2026"),
+        ("every day at 02:30 except 2026-03-29 02:30", {"gap": "after"}, "29 March 2026"),
+        ("every hour by the clock except 2026-10-25 02:00", {}, "02:00 on 25 October 2026"),
+        ("every hour by the clock except 2026-10-25 02:00 +02:00", {}, "02:00 +02:00 on 25 October 2026"),
+        ("every hour by the clock except 2026-10-25 02:00 +01:00", {}, "02:00 +01:00 on 25 October 2026"),
+    ],
+)
+def test_what_is_left_out_follows_the_policy(phrase: str, policy: dict[str, Any], words: str) -> None:
+    anchor = datetime(2026, 3, 1, tzinfo=UTC)
+    read = parse_schedule(phrase, "Europe/Paris", anchor=anchor, **policy)
+    whole = replace(read.set, exdates=())
+    day = datetime.fromisoformat(f"{phrase.split('except ')[1][:10]}T00:00:00+00:00") - timedelta(hours=2)
+    gone = set(whole.between(day, day + timedelta(hours=20))) - set(read.set.between(day, day + timedelta(hours=20)))
+    assert len(gone) == (2 if policy.get("repeat") == "both" or words == "02:00 on 25 October 2026" else 1)
+    assert f"except {words}" in read.meaning
+    plain = read.meaning.partition(" (clock changes")[0]
+    assert parse_schedule(plain, "Europe/Paris", anchor=anchor, **policy).set == read.set

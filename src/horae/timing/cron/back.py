@@ -24,6 +24,7 @@ from horae.timing.days import ones
 from horae.timing.normal import Kind, fits_a_month, spelled, table
 from horae.timing.recurrence import RecurrenceSet
 from horae.timing.rules import Rule
+from horae.timing.vocabulary import runs_of
 
 _LONG_AGO = datetime(2, 1, 2, tzinfo=UTC)
 _LAST_OF = 30  # L-30 is the first of a month of 31 days
@@ -246,13 +247,7 @@ def _field(field: Field, values: list[int], *, star: bool = True) -> str:
         if star and values == every[::step]:
             return f"*/{step}"
         return f"{values[0]}-{values[-1]}/{step}"
-    runs: list[list[int]] = []
-    for value in values:
-        if runs and value == runs[-1][-1] + 1:
-            runs[-1].append(value)
-        else:
-            runs.append([value])
-    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs_of(values))
 
 
 def _unsayable(why: str, hint: str | None) -> Invalid:

@@ -19,6 +19,7 @@ When nothing fits, `Text.expected` tells what could have come at the furthest to
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -36,7 +37,7 @@ Read = (
 """Takes the values inside a part, one by one."""
 
 
-class Part:
+class Part(ABC):
     """One node of a grammar. A silent one has no value: it is there to be read by people.
 
     `first` are the keys of the tokens with which it can begin, and "" when it may be empty.
@@ -48,13 +49,13 @@ class Part:
         self.first = frozenset(first)
         self.silent = silent
 
+    @abstractmethod
     def ends(self, text: Text, at: int) -> Ends:
         """Where it can end when it begins at token `at`; the tree of each way."""
-        raise NotImplementedError
 
+    @abstractmethod
     def value(self, tree: Any, text: Text) -> Any:
         """What that tree says. Raises `Invalid` when it has no sense."""
-        raise NotImplementedError
 
 
 class Words(Part):

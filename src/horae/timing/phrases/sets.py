@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from horae.errors import Invalid
 from horae.limits import HORIZON_YEARS, RULE_COUNT_MAX, RULE_COUNT_YEARS, RULE_PARTS_MAX
-from horae.timing.clockchange import SECOND, Gap, Repeat
+from horae.timing.clockchange import SECOND, Gap, Repeat, instants_of
 from horae.timing.dates import Moment, Reading, begin_of, end_of, instant_of, wall_of
 from horae.timing.days import plainly_fires
 from horae.timing.daysets import Days, rules_of
@@ -236,8 +236,11 @@ def _without(part: RecurrenceSet, moments: tuple[Moment, ...]) -> RecurrenceSet:
             found = list(islice(slots, RULE_PARTS_MAX + 1))
             shown = f"on {moment.day}"
         else:
-            instant = instant_of(moment, part.zone).instant
-            found = [instant] if part.contains(instant) else []
+            if moment.offset is None:  # whatever the clock does with it, by the policy of the set
+                meant = instants_of(wall_of(moment), part.zone, part.gap, "both")
+            else:
+                meant = (instant_of(moment, part.zone).instant,)
+            found = [instant for instant in meant if part.contains(instant)]
             shown = f"at {wall_of(moment):%H:%M} on {moment.day}"
         if not found:
             raise Invalid(f"there is no slot {shown} that could be left out", "check the date behind `except`")

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 
-from horae.timing.clockchange import SECOND
+from horae.timing.clockchange import SECOND, instants_of
 from horae.timing.dates import begin_of, end_of
 from horae.timing.daysets import EVERY_DAY, Days, rules_of
 from horae.timing.durations import period_words
@@ -85,8 +85,17 @@ def _left_out(stretch: Stretch, slots: RecurrenceSet) -> str:
     for day, dates in groupby(sorted(left_out), lambda date: date.astimezone(zone(slots.zone)).date()):
         whole = stretch.slots.between(begin_of(day, slots.zone) - SECOND, end_of(day, slots.zone))
         all_of_it = all(slot in left_out for slot in whole)
-        words += [date_words(day)] if all_of_it else [instant_words(date, slots.zone) for date in dates]
+        words += [date_words(day)] if all_of_it else _single_words(list(dates), stretch.slots, left_out)
     return f", except {listed(words)}" if words else ""
+
+
+def _single_words(dates: list[datetime], slots: RecurrenceSet, left_out: set[datetime]) -> Iterator[str]:
+    """Single slots that are left out: a time that comes twice stands for both, so one of them is said with its offset."""
+    for date in dates:
+        local = date.astimezone(zone(slots.zone)).replace(tzinfo=None)
+        twins = [twin for twin in instants_of(local, slots.zone, repeat="both") if slots.contains(twin)]
+        if date == twins[0] or not left_out.issuperset(twins):
+            yield instant_words(date, slots.zone, exact=not left_out.issuperset(twins))
 
 
 def _single(slots: RecurrenceSet) -> Iterator[str]:

@@ -43,11 +43,11 @@ def clock(time: int) -> str:
     return f"{time // 3600:02d}:{time // 60 % 60:02d}" + (f":{time % 60:02d}" if time % 60 else "")
 
 
-def instant_words(instant: datetime, zone_name: str, *, weekday: bool = False) -> str:
-    """Such as "09:30 on 30 November 2026"; where a clock shows that twice, the second has its offset."""
+def instant_words(instant: datetime, zone_name: str, *, weekday: bool = False, exact: bool = False) -> str:
+    """Such as "09:30 on 30 November 2026"; where a clock shows that twice, the second has its offset, or both (`exact`)."""
     local = instant.astimezone(zone(zone_name)).replace(tzinfo=None)
     again = instants_of(local, zone_name)[0] != instant
-    offset = f" {offset_words(offset_s(instant, zone_name))}" if again else ""
+    offset = f" {offset_words(offset_s(instant, zone_name))}" if again or exact else ""
     day = f"{WEEKDAYS[local.weekday()]} {date_words(local)}" if weekday else date_words(local)
     return f"{clock(seconds_of(local))}{offset} on {day}"
 
