@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 from horae.clock import SystemClock
 from horae.core.model import Job, Owner, Result
 from horae.core.preflight import Facts
 from horae.engine.gateway import Gateway
+from horae.engine.lease import Lease
 from horae.engine.slots import Slots
 from horae.ports import Ports, Settings
 from horae.store.sqlite import SqliteStore
@@ -50,8 +52,14 @@ class Noop:
         self._work(order.env["HORAE_JOB_NAME"])
         return Result(0, None, "", "", 0, 0)
 
-    async def outlived(self, orphan):
+    async def outlived(self, orphan, left_s):
         """Nothing was ever started."""
+
+    def cancel(self, run_id, reason):
+        return False
+
+    def gone(self, owner):
+        return False
 
 
 def fill(store: SqliteStore, count: int, schedule: str) -> None:
@@ -66,13 +74,13 @@ def fill(store: SqliteStore, count: int, schedule: str) -> None:
         )
 
 
-def gateway(store: SqliteStore, clock: SystemClock, parallel: int, runner: Noop) -> tuple[Gateway, GroupWriter]:
+def gateway(store, clock: SystemClock, parallel: int, runner: Noop, *, owner="bench", shared=False):
     """A gateway over it; the writer is running."""
     writer, slots = GroupWriter(store), Slots(parallel)
     writer.start()
-    settings = Settings(os.path.dirname(store.path))
-    ports = Ports(OWNER, clock, writer, runner, sender, settings, slots)
-    return Gateway(ports, slots, lambda _reason: None, "bench"), writer
+    settings = Settings(os.path.dirname(store.path), parallel=parallel)
+    ports = Ports(replace(OWNER, id=owner), clock, writer, runner, sender, settings, slots, Lease(clock))
+    return Gateway(ports, slots, lambda _reason: None, "bench", shared=shared), writer
 
 
 async def run_until(engine: Gateway, store: SqliteStore, count: int, within_s: float) -> int:

@@ -67,15 +67,14 @@ def totals(rows):
     done = [row for row in rows if row["what"] == "round"]
     names = ("n", "right", "unknown_ran", "unknown_not", "lost", "doubled", "stuck", "false", "other")
     print(
-        f"| killed | rounds | {' | '.join(names)} | settled again, median s | longest |\n|{'---|' * (len(names) + 4)}"
+        f"| killed | store | rounds | {' | '.join(names)} | settled again, median s | longest |\n|{'---|' * (len(names) + 5)}"
     )
-    for killed in ("gateway", "all"):
-        mine = [row for row in done if row["killed"] == killed]
+    for killed, store in sorted({(row["killed"], row.get("store", "sqlite")) for row in done}, reverse=True):
+        mine = [row for row in done if (row["killed"], row.get("store", "sqlite")) == (killed, store)]
         again = [row["settled_s"] for row in mine if row["settled_s"] is not None]
         sums = [shown(sum(row[name] for row in mine)) for name in names]
-        print(
-            f"| {killed} | {len(mine)} | {' | '.join(sums)} | {shown(median(again))} | {shown(max(again, default=0))} |"
-        )
+        cells = [killed, store, str(len(mine)), *sums, shown(median(again)), shown(max(again, default=0))]
+        print(f"| {' | '.join(cells)} |")
     print()
 
 

@@ -6,11 +6,26 @@ import os
 import pwd
 import sys
 
+STORE = "HORAE_STORE"
+
 
 def home_path(option: str | None) -> str:
     """The home folder: the option, else HORAE_HOME, else ~/.horae."""
     chosen = option or os.environ.get("HORAE_HOME") or os.path.join("~", ".horae")
     return os.path.abspath(os.path.expanduser(chosen))
+
+
+def cluster(home: str) -> bool:
+    """Whether the home's store is a shared database; the settings say which, and check it."""
+    if os.environ.get(STORE):
+        return True
+    try:
+        with open(os.path.join(home, "config.toml"), "rb") as file:
+            top = file.read().split(b"\n[", 1)[0]
+    except OSError:
+        return False  # who reads the settings says what is wrong
+    keys = [line.split(b"=", 1)[0].strip() for line in top.split(b"\n") if b"=" in line]
+    return b"store" in keys and not top.startswith(b"[")
 
 
 def environment() -> dict[str, str]:

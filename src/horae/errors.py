@@ -104,10 +104,11 @@ class Trouble(Problem):
 
 
 def tree(root: type[Problem] = Problem) -> list[type[Problem]]:
-    """All classes of the tree, parents first."""
+    """All classes of the tree, parents first. What a store raises for itself elsewhere is shown as its parent."""
     found = [root]
     for child in root.__subclasses__():
-        found += tree(child)
+        if child.__module__ == __name__:
+            found += tree(child)
     return found
 
 

@@ -2,6 +2,7 @@
 
 # Definitions
 JOB_FILE_BYTES_MAX = 256 * 1024  # a prompt of a hundred pages; more is a mistake or an attack
+SCRIPT_BYTES_MAX = 1024 * 1024  # of a script that is handed on as text; more is a program, and is installed
 NAME_CHARS_MAX = 200  # fits a calendar title and a terminal line
 SCHEDULE_CHARS_MAX = 4096  # an RRULE with long lists; parsing cost grows with it
 VANISHED_MIN = 3  # the mass-delete guard: more files than this ...
@@ -21,8 +22,29 @@ RULE_PARTS_MAX = 2000  # values in all BY lists of a schedule, and single dates:
 MISSED_ROWS_MAX = 100  # more missed slots than this become one span row
 MISSED_COUNT_MAX = 1_000_000  # counting stops here and says so
 
+# Policies
+CATCH_UP_GRACE_S = 60.0  # with `catch_up: skip` a slot that is this late still runs: a restart takes some seconds
+CATCH_UP_ALL_MAX = 1000  # slots that `catch_up: all` makes up for: six weeks of an hourly job; older ones are missed
+QUEUE_MAX = 1000  # slots of one job that wait in its queue: each has a row that is looked at whenever a run ends
+RETRIES_MAX = 100  # with the ceiling of an hour they take four days: whoever needs more has an outage, not a failure
+BACKOFF_DEFAULT_S = 30.0  # before the first retry: most outages that pass by themselves last longer than an instant
+CEILING_DEFAULT_S = 600.0  # a retry every ten minutes harms nobody, and is soon enough when the trouble ends
+SPREAD_MAX_S = 86400  # a day: more would put a slot behind the next ones of nearly all schedules
+LATENESS_MAX_S = 366 * 86400  # of `not_later_than`: a year is as good as no limit
+PRIORITY_MAX = 100
+NAMES_MAX = 32  # calendars or labels that one job names
+CALENDAR_DAYS_MAX = 20_000  # days that one exclusion calendar lists, ranges counted in full: kept in memory
+CALENDAR_EVENTS_MAX = 500  # events that recur in one: each is looked at for each slot, in some microseconds
+CALENDAR_BYTES_MAX = 4 * 1024 * 1024  # of an iCalendar file: one that a person keeps for years has some hundred KiB
+EXCLUDED_LOOK_MAX = 2000  # excluded slots that are passed over in one look: more than a day of minutes
+
 # Engine
 CLAIM_BATCH_MAX = 1000  # rows claimed in one transaction: bounds its length to some tens of milliseconds
+LEASE_S = 30.0  # how long a gateway counts as alive that nobody can look at; renewed three times in that
+LEASE_MARGIN_S = 3.0  # a gateway trusts its own lease so much less: clocks of machines do not run quite alike
+HANDOVER_S = 600.0  # how long the runs stay its own that a gateway leaves behind when it is stopped
+POLL_S = 5.0  # where several gateways share a store: the net below a notice that was lost
+SHARED_AHEAD = 2  # times its live runs: what a gateway of several claims at most, since others may be free sooner
 PARALLEL_DEFAULT = 16  # live runs of one gateway
 WAIT_MAX_S = 60.0  # the net below wake-ups: the gateway looks at the store at least this often
 DRAIN_S = 60.0  # how long a stopping gateway waits for live runs before it ends them

@@ -31,7 +31,7 @@ SIGNS = {
 SHOWN_CHARS = 200  # of what a program said, without what would move the cursor
 MANY = 20  # of one kind in one commit, for example when a folder of jobs is read for the first time
 READ = {"created", "changed", "revived", "restored"}
-PLAIN = {*READ, "removed", "quarantined", "paused", "resumed", "completed_job", "void"}
+PLAIN = {*READ, "removed", "quarantined", "paused", "resumed", "completed_job", "void", "resolved"}
 
 log = logging.getLogger("horae")
 
@@ -100,6 +100,8 @@ class Narrator:
             more = detail.get("problem") or detail.get("reason") or ""
             if what in READ:
                 more = f"{detail['meaning']}; next {', '.join(detail['next']) or 'never'}"
+            if what == "resolved":
+                more = f"run {entry.run_id} as {detail['as']} by {entry.actor}" + (f": {more}" if more else "")
             word = {"completed_job": "completed", "void": "slot void"}.get(what, what)
             return f"· {self._job(entry)}{word}{f': {more}' if more else ''}"
         if what == "clock_changed":

@@ -6,10 +6,16 @@ import difflib
 import os
 import re
 import tomllib
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any, cast
 
+from horae.core.calendarform import calendar_of
+from horae.core.exclusion import Calendar
+from horae.core.retention import Retention, retention_of
+from horae.core.slug import NAMED, is_name
 from horae.errors import Invalid, Trouble
-from horae.limits import DRAIN_S, PARALLEL_DEFAULT
+from horae.limits import CALENDAR_BYTES_MAX, DRAIN_S, PARALLEL_DEFAULT
 from horae.ports import Settings
 from horae.timing.durations import parse_duration
 from horae.timing.zones import zone
@@ -20,7 +26,13 @@ KEYS: dict[str, tuple[type, str]] = {
     "commands": (list, "a list of program names or paths"),
     "pass_env": (list, "a list of names of environment variables"),
     "drain": (str, "a duration such as 60s"),
+    "retention": (dict, "a table of durations: how long output, runs and journal are kept"),
+    "store": (str, "the URL of a PostgreSQL database: postgresql://user@host/name"),
+    "labels": (list, "a list of names"),
+    "groups": (dict, "a table of numbers: how many runs of a group may be live at once"),
+    "calendars": (dict, "a table of exclusion calendars"),
 }
+GROUP_MAX = 1000
 
 
 def load(home: str, env: dict[str, str]) -> Settings:
@@ -41,7 +53,92 @@ def load(home: str, env: dict[str, str]) -> Settings:
         env=env,
         pass_env=tuple(values.get("pass_env", ())),
         drain_s=drain,
+        store=_store(path, values, env),
+        retention=_retention(path, values.get("retention", {})),
+        labels=_labels(path, values.get("labels", [])),
+        groups=_groups(path, values.get("groups", {})),
+        calendars=_calendars(path, values.get("calendars", {}), timezone),
     )
+
+
+def _store(path: str, values: Mapping[str, Any], env: Mapping[str, str]) -> str | None:
+    """The database of many machines; None for the file in the home. The environment wins: one file serves many hosts."""
+    for source, text in (("HORAE_STORE", env.get("HORAE_STORE")), (f"{path}: store", values.get("store"))):
+        if text:
+            if not re.match(r"postgres(?:ql)?://[^/]*/.", text):
+                # What stands there may hold a password, so it is not shown
+                says = f"{source} must be {KEYS['store'][1]}"
+                hint = "for SQLite leave it out: it is the file state/runtime.db of the home"
+                raise Invalid(says, hint, file=path, key="store", expected=KEYS["store"][1])
+            return text
+    return None
+
+
+def _retention(path: str, table: object) -> Retention:
+    try:
+        return retention_of(table)
+    except Invalid as error:
+        raise Invalid(f"{path}: {error.message}", error.hint, **{**error.details, "file": path}) from error
+
+
+def _labels(path: str, labels: Sequence[str]) -> tuple[str, ...]:
+    for label in labels:
+        _name(path, "labels", label)
+    return tuple(sorted(set(labels)))
+
+
+def _groups(path: str, groups: Mapping[str, object]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, limit in groups.items():
+        _name(path, f"groups.{name}", name)
+        if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= GROUP_MAX:
+            says = f"{path}: groups.{name} must be a whole number from 1 to {GROUP_MAX}, not {limit!r}"
+            raise Invalid(says, "to let nothing of it run, pause its jobs", file=path, key=f"groups.{name}")
+        found[name] = limit
+    return found
+
+
+def _calendars(path: str, tables: Mapping[str, object], timezone: str) -> dict[str, Calendar]:
+    found: dict[str, Calendar] = {}
+    for name, table in tables.items():
+        _name(path, f"calendars.{name}", name)
+        try:
+            found[name] = calendar_of(name, table, lambda file, place: _events(path, file, place or timezone))
+        except Invalid as error:
+            key = ".".join(filter(None, ("calendars", name, str(error.details.get("key") or ""))))
+            raise Invalid(f"{path}: {key}: {error.message}", error.hint, file=path, key=key) from error
+    return found
+
+
+def _events(config: str, file: str, timezone: str) -> Any:
+    """The events of an iCalendar file below the home. Its reader is loaded only now: few homes have such a file."""
+    home = os.path.realpath(os.path.dirname(config))
+    path = os.path.realpath(os.path.join(home, file))
+    if os.path.isabs(file) or os.path.commonpath((home, path)) != home:
+        raise Invalid(
+            f"{file!r} is not below the home", "put the file into the home, and name it from there", key="file"
+        )
+    try:
+        with open(path, "rb") as opened:
+            data = opened.read(CALENDAR_BYTES_MAX + 1)
+        text = data.decode()
+    except OSError as error:
+        raise Invalid(
+            f"{file} cannot be read: {error.strerror}", "check its name, owner and mode", key="file"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise Invalid(f"{file} is not UTF-8: {error.reason}", "save it as UTF-8", key="file") from error
+    if len(data) > CALENDAR_BYTES_MAX:
+        raise Invalid(f"{file} has more than {CALENDAR_BYTES_MAX} bytes", "leave out what is long past", key="file")
+    try:
+        return import_module("horae.core.eventfile").read_events(text, timezone)
+    except Invalid as error:
+        raise Invalid(f"{file}: {error.message}", error.hint, key="file") from error
+
+
+def _name(path: str, key: str, name: str) -> None:
+    if not is_name(name):
+        raise Invalid(f"{path}: {key}: {name!r} is not a name ({NAMED})", None, file=path, key=key, expected=NAMED)
 
 
 def host_timezone(env: dict[str, str]) -> str:
@@ -82,9 +179,8 @@ def _check(path: str, key: str, value: object) -> None:
     if fine and key == "parallel":
         fine = 1 <= int(str(value)) <= 1000
     if not fine:
-        raise Invalid(
-            f"{path}: {key} must be {expected}, not {value!r}", "see docs/reference/config.md", file=path, key=key
-        )
+        shown = "" if key == "store" else f", not {value!r}"
+        raise Invalid(f"{path}: {key} must be {expected}{shown}", "see docs/reference/config.md", file=path, key=key)
 
 
 def _duration(path: str, key: str, text: str) -> float:

@@ -24,7 +24,7 @@ def test_a_run_is_cancelled_by_a_person_and_says_by_whom(home: TestHome) -> None
         assert run in home.json("cancel", run[:10])["did"]
         ended = home.ended(run)
         assert (ended["state"], ended["reason"]) == ("cancelled", "cancelled by ann")
-        assert "only a running one" in home.error("cancel", run, status=4)["message"]
+        assert "only a live one" in home.error("cancel", run, status=4)["message"]
 
 
 def test_a_closed_terminal_drains_the_gateway(home: TestHome) -> None:

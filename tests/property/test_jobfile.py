@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import string
 from collections.abc import Callable
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from horae.core import frontmatter, jobfile
-from horae.core.model import ClockChange, Job, Limits
+from horae.core.fieldforms import FIELDS, ORDER
+from horae.core.model import CatchUp, Cause, ClockChange, Job, Limits, Overlap, Retries
 from horae.core.text import clean_name, clip, display_width, one_line
 from horae.errors import Invalid
 
@@ -57,8 +59,30 @@ allowances = st.builds(
 )
 arguments = texts.filter(lambda text: "\0" not in text)
 schedules = st.sampled_from(["weekdays at 18:30", "0 9 * * 1-5", "*/5 * * * *", "@daily", "2026-12-24T18:00:00+01:00"])
+labels = st.from_regex("[a-z0-9][a-z0-9_-]{0,12}", fullmatch=True)
+retries = st.just(Retries()) | st.builds(
+    Retries,
+    max=st.integers(0, 100),
+    backoff_s=st.none() | st.integers(1, 600).map(float),
+    ceiling_s=st.none() | st.integers(600, 10**6).map(float),
+    on=st.none()
+    | st.sets(st.sampled_from(get_args(Cause)), min_size=1).map(
+        lambda some: tuple(cause for cause in get_args(Cause) if cause in some)
+    ),
+)
 jobs = st.builds(
     Job,
+    starts=st.sampled_from([None, "2026-12-01", "2026-12-24 18:00", "2026-12-01T09:00:00+09:00"]),
+    ends=st.sampled_from([None, "2027-01-31", "2027-01-31T23:59:59"]),
+    exclude=st.lists(labels, max_size=3, unique=True).map(tuple),
+    spread_s=st.integers(0, 86400),
+    catch_up=st.sampled_from(get_args(CatchUp)),
+    not_later_than_s=st.none() | st.integers(1, 10**6),
+    overlap=st.sampled_from(get_args(Overlap)),
+    retries=retries,
+    group=st.none() | labels,
+    priority=st.integers(-100, 100),
+    runs_on=st.lists(labels, max_size=3, unique=True).map(sorted).map(tuple),
     id=st.from_regex("[0-9a-f]{12}", fullmatch=True) | st.just(""),
     slug=st.just("job"),
     name=names,
@@ -105,15 +129,15 @@ def test_a_definition_comes_back_from_json(job: Job) -> None:
     jobs,
     jobs,
     st.sampled_from(
-        ["name", "schedule", "clock_change", "deliver", "skills", "command", "repeat", "enabled", "limits"]
+        [key for key in ORDER if key not in ("id", "timezone", "agent", "script", "retries", "starts", "ends")]
     ),
 )
 def test_an_edit_changes_what_was_asked_and_nothing_else(before: Job, after: Job, key: str) -> None:
     text = jobfile.compose(before)
-    edited = jobfile.edit(text, {key: getattr(after, key)})
+    edited = jobfile.edit(text, {key: getattr(after, FIELDS[key])})
     old, new = front_values(text), front_values(edited)
     assert {k: v for k, v in old.items() if k != key} == {k: v for k, v in new.items() if k != key}
-    assert getattr(jobfile.read(edited, file="f", slug="job"), key) == getattr(after, key)
+    assert getattr(jobfile.read(edited, file="f", slug="job"), FIELDS[key]) == getattr(after, FIELDS[key])
     untouched = [row for row in text.split("\n") if not row.startswith(f"{key}:")]
     assert [row for row in edited.split("\n") if not row.startswith(f"{key}:")] == untouched
 

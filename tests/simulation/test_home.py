@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from horae.app.reload import reload
 from horae.core.preflight import Facts
 from horae.ports import Home, Settings
+from horae.store.auditkey import AuditKey
+from horae.store.database import connect
 from horae.store.jobfolder import JobFolder
+from horae.store.journalreader import JournalReader
 from horae.store.queries import open_reader
+from horae.store.scriptfolder import ScriptFolder
+from horae.wiring.handed import handed
 from tests.simulation.test_promises import life
 from tests.support.builders import MINUTE, SECOND, START
 from tests.support.world import World
@@ -35,9 +41,13 @@ def home_of(world: World) -> Home:
         settings=Settings(world.folder),
         store=world.outside,
         folder=JobFolder(str(jobs)),
+        scripts=ScriptFolder(os.path.join(world.folder, "scripts")),
+        source=partial(handed, world.folder),
         clock=world.clock,
         actor="person",
         read=lambda: open_reader(world.file),  # pyright: ignore[reportArgumentType]
+        past=lambda: JournalReader(connect(world.file, 5.0)),
+        key=lambda: AuditKey(os.path.join(world.folder, "audit.key")),
         entropy=os.urandom,
         targets=lambda target: None,
         facts=lambda job: Facts(("x",), "/"),

@@ -58,7 +58,7 @@ def test_P1_a_downtime_is_accounted_for_slot_by_slot() -> None:
         world.take_in(TIDES)
         first = world.start()
         await world.pass_time(5 * MINUTE + 10 * SECOND)
-        first.hit("before", ())
+        first.hit("before")
         await asyncio.sleep(3 * 3600)
         await world.pass_time(5 * MINUTE)
         await world.quiet(HOUR)
@@ -134,7 +134,7 @@ def test_P4_a_run_whose_gateway_died_is_unknown_and_not_run_again() -> None:
         world.take_in(TIDES)
         first = world.start()
         await asyncio.sleep(70)
-        first.hit("before", ())
+        first.hit("before")
         await world.pass_time(5 * MINUTE)
         await world.quiet(HOUR)
         check(world, GRID)
@@ -302,7 +302,7 @@ def test_a_drain_does_not_wait_for_ever_for_a_process_of_an_earlier_gateway() ->
         world.take_in(TIDES)
         first = world.start()
         await asyncio.sleep(65)
-        first.hit("before", ())
+        first.hit("before")
         second = world.start()
         await asyncio.sleep(30)
         second.gateway.stop()
@@ -328,7 +328,7 @@ def test_a_gateway_with_no_room_left_waits_without_spinning(monkeypatch: pytest.
         world.take_in(*jobs, TIDES)
         life = world.start()
         await world.pass_time(9 * MINUTE)
-        assert life.clock.arms < 40
+        assert life.clock.arms < 70, "it renews its lease, and looks when a run ends"
         await world.pass_time(30 * MINUTE)
         assert all(outcomes(world, job) == {"ran": 1} for job in jobs)
 

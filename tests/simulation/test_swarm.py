@@ -2,54 +2,84 @@
 
 from __future__ import annotations
 
-import random
+import json
+from collections import Counter
+from collections.abc import Iterable
 
 import pytest
 
+from tests.simulation.conftest import LIVED
 from tests.simulation.scenario import simulate
-from tests.support.faults import KINDS
+from tests.simulation.swarm import DENSE, SHORT, Size, live
+from tests.support.world import World
 
-CALLS = 260  # about as many as the scenario makes
-SEEDS = 40
-LONG_SEEDS = 3000
-REPLAY = ".venv/bin/python -c 'from tests.simulation.test_swarm import live; live({seed})'"
+SEEDS = 60  # in an ordinary run
+LONG_SEEDS = range(1000, 4000)
+PARTS = 40  # of the long run, each on whichever core is free
+PART_SLOTS = 25_000  # of each part: a million in all
+DENSE_FROM = 10_000
 
 
-def live(seed: int) -> None:
-    """One life under up to six faults."""
-    dice = random.Random(seed)
-    faults = {dice.randrange(CALLS): dice.choice(KINDS) for _ in range(dice.randint(1, 6))}
-    try:
-        simulate(faults, seed=seed)
-    except BaseException as error:
-        error.add_note(f"seed {seed}, faults {faults}; replay it: {REPLAY.format(seed=seed)}")
-        raise
+class Tally:
+    """What was lived through."""
+
+    def __init__(self) -> None:
+        self.lives = self.hit = self.slots = self.slots_hit = 0
+        self.met: Counter[str] = Counter()
+
+    def add(self, world: World) -> None:
+        struck = bool(world.hits)
+        self.lives += 1
+        self.hit += struck
+        self.slots += world.slots
+        self.slots_hit += world.slots * struck
+        self.met.update(hit.fault for hit in world.hits)
+
+    def tell(self, record: pytest.FixtureRequest | object) -> str:
+        return json.dumps({**self.__dict__, "met": dict(self.met)})
+
+
+def lived(seeds: Iterable[int], size: Size, tell: object, *, until_slots: int = 0) -> Tally:
+    """Live these lives, or as many of them as it takes for so many slots."""
+    tally = Tally()
+    for seed in seeds:
+        tally.add(live(seed, size))
+        if until_slots and tally.slots >= until_slots:
+            break
+    tell(LIVED, tally.tell(tell))  # pyright: ignore[reportCallIssue]
+    return tally
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_many_faults(part: int) -> None:
-    for seed in range(part * SEEDS // 4, (part + 1) * SEEDS // 4):
-        live(seed)
+def test_many_faults(part: int, record_property: object) -> None:
+    lived(range(part * SEEDS // 4, (part + 1) * SEEDS // 4), SHORT, record_property)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-def test_very_many_faults() -> None:
-    for seed in range(SEEDS, LONG_SEEDS):
-        live(seed)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_very_many_faults(part: int, record_property: object) -> None:
+    lived(LONG_SEEDS[part::PARTS], SHORT, record_property)
 
 
-def test_the_same_seed_is_the_same_life() -> None:
-    logs = [simulate({40: "after", 90: "before"}, seed=7).log for _ in range(2)]
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_million_slots_under_faults(part: int, record_property: object) -> None:
+    seeds = range(DENSE_FROM + part, DENSE_FROM + 100 * PARTS, PARTS)
+    tally = lived(seeds, DENSE, record_property, until_slots=PART_SLOTS)
+    assert tally.slots >= PART_SLOTS
+    assert tally.slots_hit >= tally.slots / 2
+
+
+def test_the_life_of_a_seed(request: pytest.FixtureRequest, record_property: object) -> None:
+    """`make simulate ARGS="--seed 1234"`; without a seed, that a seed says everything."""
+    seed = request.config.getoption("--seed", None)
+    if seed is not None:
+        size = DENSE if request.config.getoption("--dense") else SHORT
+        lived([seed], size, record_property)
+        return
+    logs = [live(7).plan.log for _ in range(2)]
     assert logs[0] == logs[1]
-
-
-@pytest.mark.parametrize(
-    "seed",
-    [
-        63,  # a former owner released its claim between the new owner's look and its adoption
-        2434,  # ... or finished it there, and nobody settled it
-    ],
-)
-def test_a_seed_that_once_found_something(seed: int) -> None:
-    live(seed)
+    logs = [simulate({40: "after", 90: "before"}, seed=7).plan.log for _ in range(2)]
+    assert logs[0] == logs[1]

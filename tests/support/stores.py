@@ -10,14 +10,22 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
+from unittest import mock
 
+from horae.core.chain import HOME
 from horae.core.model import Claim, Job, Owner
+from horae.ports import Orphan
+from horae.store import postgres
+from horae.store.postgres import PostgresStore
+from horae.store.postgresreaders import open_reader as postgres_reader
 from horae.store.queries import Reader, open_reader
 from horae.store.sqlite import SqliteStore
 from tests.support.builders import SetClock, a_job, an_ending, an_owner
+from tests.support.postgres import take_database
 from tests.support.world import new_database
 
 Row = dict[str, Any]
+TABLES = ("job", "occurrence", "run", "output", "delivery", "journal", "fence", "gateway")
 
 
 class SqliteUnderTest:
@@ -79,6 +87,15 @@ class SqliteUnderTest:
         self.do(lambda tx: tx.runs.finish(claim, an_ending(event, message, **ending), {}))
         self.do(lambda tx: tx.runs.settle(claim))
 
+    def take_over(self, owner: Owner) -> list[tuple[Orphan, Claim]]:
+        """Everything that others have open: they are proven gone."""
+        gone = {holder.owner.id for holder in self.do(lambda tx: tx.runs.others(owner))}
+        return self.do(lambda tx: tx.runs.take_over(owner, gone))
+
+    def adopt(self, claim: Claim, owner: Owner) -> Claim:
+        """The same attempt in another's hands."""
+        return {taken.run_id: taken for _, taken in self.take_over(owner)}[claim.run_id]
+
     def slots(self, job: Job, *columns: str) -> list[tuple[Any, ...]]:
         """(slot as HH:MM[:SS], state, outcome, …) of a job's scheduled occurrences, by slot."""
         found = self.rows("SELECT * FROM occurrence WHERE job_id = ? AND trigger = 'schedule' ORDER BY slot_at", job.id)
@@ -101,8 +118,51 @@ class SqliteUnderTest:
         return [row for row in every if not whats or row["what"] in whats]
 
     def everything(self) -> dict[str, list[Row]]:
-        tables = ("job", "occurrence", "run", "output", "delivery", "journal", "fence", "gateway")
-        return {table: self.rows(f"SELECT * FROM {table}") for table in tables}
+        return {table: self.rows(f"SELECT * FROM {table}") for table in TABLES}
+
+
+class PostgresUnderTest(SqliteUnderTest):
+    """A store in a database of the session's cluster. Only what differs."""
+
+    def __init__(self, folder: str) -> None:
+        self.database = take_database()
+        self.clock = SetClock()
+        with mock.patch.object(postgres, "connect", self.database.connect):
+            self.store = PostgresStore(self.database.url, self.clock, HOME)
+        self._opened: list[Any] = []
+        self._spoilt = False
+
+    def again(self, clock: SetClock | None = None) -> PostgresStore:
+        self._opened.append(PostgresStore(self.database.url, clock or self.clock, HOME))
+        return self._opened[-1]
+
+    def reader(self) -> Reader:
+        self._opened.append(postgres_reader(self.database.url))
+        return self._opened[-1]
+
+    def rows(self, sql: str, *args: Any) -> list[Row]:
+        return [dict(row) for row in self.store.db.execute(sql, args)]
+
+    def damage(self, sql: str, *args: Any) -> None:
+        for theirs, ours in DIALECT.items():
+            sql = sql.replace(theirs, ours)
+        self._spoilt |= not sql.startswith(("UPDATE", "INSERT", "DELETE"))
+        self.store.db.execute(sql, args)
+
+    def close(self) -> None:
+        super().close()
+        self.database.give_back(spoilt=self._spoilt)
+
+    def everything(self) -> dict[str, list[Row]]:
+        found = {name: self.rows(f"SELECT * FROM {name}") for name in TABLES if name != "fence"}
+        return {name: sorted(rows, key=str) for name, rows in found.items()}
+
+
+DIALECT = {  # what tests say in SQLite's words
+    "hex(zeroblob(9))": "repeat('00', 9)",
+    "1 << 62": "1::bigint << 62",
+    "DROP TRIGGER delivery_terminal": "DROP TRIGGER delivery_terminal ON delivery",
+}
 
 
 def hhmm(us: int) -> str:
@@ -110,4 +170,4 @@ def hhmm(us: int) -> str:
     return clock.removesuffix(":00")
 
 
-ADAPTERS = {"sqlite": SqliteUnderTest}
+ADAPTERS = {"postgres": PostgresUnderTest, "sqlite": SqliteUnderTest}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from datetime import UTC, datetime, timedelta
+from math import ceil
 from typing import Any, TypeVar
 
 from horae.core.clockwatch import Reading
@@ -12,21 +13,25 @@ from tests.support.builders import START
 
 T = TypeVar("T")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+AT_ONCE_MAX = 50_000  # rounds of the loop at one moment: a busy one has some hundreds
 
 
 class _Jumping:
-    """A selector that never waits: where it would, the loop's time jumps instead."""
+    """A selector that never waits: where it would, the loop's time jumps instead. No file is ever ready."""
 
     def __init__(self, loop: VirtualLoop, real: Any) -> None:
         self._loop, self._real = loop, real
+        self._at_once = 0
 
     def select(self, timeout: float | None = None) -> Any:
-        ready = self._real.select(0)
-        if not ready:
-            if timeout is None:
-                raise AssertionError("everybody waits and nothing will ever happen")
-            self._loop.seconds += timeout
-        return ready
+        if timeout is None:
+            raise AssertionError("everybody waits and nothing will ever happen")
+        if timeout:  # in whole microseconds, or what is left of a wait would one day be less than a number can show
+            us = round(self._loop.seconds * 1e6)
+            self._loop.seconds = max(us + 1, ceil(self._loop.seconds * 1e6 + timeout * 1e6 - 1e-3)) / 1e6
+        self._at_once = 0 if timeout else self._at_once + 1
+        assert self._at_once < AT_ONCE_MAX, "something goes on and on, and no time passes"
+        return ()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
@@ -42,6 +47,31 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self.seconds
+
+    def _write_to_self(self) -> None:
+        """Nobody sleeps who would have to be woken by another thread."""
+
+
+async def nap(seconds: float) -> None:
+    """Let virtual time pass."""
+    waiter = (loop := asyncio.get_running_loop()).create_future()
+    timer = loop.call_later(seconds, _over, waiter)
+    try:
+        await waiter
+    finally:
+        timer.cancel()
+
+
+def _over(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
+class Others:
+    """`await Others()`: let everybody else go first who can go on at this moment."""
+
+    def __await__(self) -> Generator[None]:
+        yield
 
 
 def run_virtually(main: Coroutine[Any, Any, T]) -> T:
@@ -62,11 +92,13 @@ class VirtualClock:
     """`ports.Clock` on a virtual loop. It can be stepped, and the machine under it can be put to sleep.
 
     A sleep is as on Linux: the wall clock and the steady one go on, the loop's own timers stand still. `sibling` is a
-    clock that shows the same time and has a timer of its own, for another gateway on the same machine.
+    clock that shows the same time and has a timer of its own, for another gateway on the same machine. `off_s` is by how
+    much this machine's wall clock is wrong.
     """
 
-    def __init__(self, start: datetime = START) -> None:
-        self._time = {"start": start.timestamp(), "stepped": 0.0, "slept": 0.0}
+    def __init__(self, start: datetime = START, off_s: float = 0.0) -> None:
+        self._time = {"start": start.timestamp(), "off": off_s, "stepped": 0.0, "slept": 0.0}
+        self._dozed = {"s": 0.0}
         self._family: list[VirtualClock] = [self]
         self._armed: tuple[datetime, Callable[[], None]] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -75,7 +107,7 @@ class VirtualClock:
 
     def sibling(self) -> VirtualClock:
         other = VirtualClock()
-        other._time, other._family = self._time, self._family
+        other._time, other._family, other._dozed = self._time, self._family, self._dozed
         self._family.append(other)
         return other
 
@@ -83,8 +115,8 @@ class VirtualClock:
         return EPOCH + timedelta(seconds=round(sum(self._time.values()) + self._awake_s(), 6))
 
     def reading(self) -> Reading:
-        awake = self._awake_s()
-        return Reading(self.now().timestamp(), awake + self._time["slept"], awake)
+        passed = self._awake_s()
+        return Reading(self.now().timestamp(), passed + self._time["slept"], passed - self._dozed["s"])
 
     def arm(self, until: datetime, wake: Callable[[], None]) -> None:
         self.arms += 1
@@ -103,6 +135,10 @@ class VirtualClock:
         for clock in self._family:
             if clock._armed is not None:
                 clock._set()
+
+    def doze(self, by_s: float) -> None:
+        """The machine was asleep for so long while others went on."""
+        self._dozed["s"] += by_s
 
     @staticmethod
     def _awake_s() -> float:

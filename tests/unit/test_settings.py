@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from horae.core.retention import Retention
 from horae.errors import Invalid, Trouble
-from horae.limits import DRAIN_S, PARALLEL_DEFAULT
+from horae.limits import CALENDAR_BYTES_MAX, DRAIN_S, PARALLEL_DEFAULT
 from horae.settings import KEYS, host_timezone, load
 from horae.store.newhome import make_home
 
@@ -26,11 +30,20 @@ def test_without_a_file_everything_has_a_default(tmp_path: Path) -> None:
 
 def test_every_key_is_read(tmp_path: Path) -> None:
     text = 'timezone = "Asia/Tokyo"\nparallel = 3\ncommands = ["true"]\npass_env = ["A"]\ndrain = "1m 30s"\n'
+    text += 'store = "postgresql://anna:secret@db.example/horae"\nlabels = ["gpu", "eu", "gpu"]\n'
+    text += 'retention = {output = "7d", journal = "forever"}\n'
+    text += '[groups]\ngpu = 2\n[calendars.nights]\nhours = ["22:00-07:00"]\n'
     assert all(key in text for key in KEYS)
     found = load(home(tmp_path, text), {})
     assert (found.timezone, found.parallel, found.commands, found.pass_env, found.drain_s) == (
         "Asia/Tokyo", 3, ("true",), ("A",), 90.0,
     )  # fmt: skip
+    assert (found.store, found.labels, found.groups) == (
+        "postgresql://anna:secret@db.example/horae", ("eu", "gpu"), {"gpu": 2},
+    )  # fmt: skip
+    kept = found.retention
+    assert (kept.output, kept.runs, kept.journal) == (7 * 86_400, Retention().runs, None)
+    assert found.calendars["nights"].reason(datetime(2026, 3, 2, 14, tzinfo=UTC), "Asia/Tokyo") == "22:00-07:00"
 
 
 @pytest.mark.parametrize(
@@ -45,6 +58,23 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ('drain = "-5s"', "drain"),
         ("paralel = 4", "unknown key paralel"),
         ("= 4", "Invalid"),
+        ('labels = ["GPU"]', "labels: 'GPU' is not a name"),
+        ("labels = [1]", "a list of names"),
+        ("groups = 3", "a table of numbers"),
+        ("retention = 3", "a table of durations"),
+        ('retention = {output = "5m"}', "retention.output must be a duration of at least a day"),
+        ('retention = {outputs = "5d"}', "unknown key retention.outputs"),
+        ("[groups]\ngpu = 0", "groups.gpu must be a whole number from 1 to 1000, not 0"),
+        ("[groups]\ngpu = true", "groups.gpu must be a whole number"),
+        ("[groups]\nGPU = 1", "groups.GPU: 'GPU' is not a name"),
+        ("calendars = []", "a table of exclusion calendars"),
+        ("[calendars]\nnights = 1", "calendars.nights: must be a table"),
+        ('[calendars.nights]\nhours = ["22-7"]', "calendars.nights.hours: cannot read '22-7'"),
+        ('[calendars."Quiet Days"]\nhours = ["22-7"]', "'Quiet Days' is not a name"),
+        ('[calendars.h]\nfile = "none.ics"', "calendars.h.file: none.ics cannot be read: No such file"),
+        ('[calendars.h]\nfile = "/etc/passwd"', "calendars.h.file: '/etc/passwd' is not below the home"),
+        ('[calendars.h]\nfile = "../x.ics"', "calendars.h.file: '../x.ics' is not below the home"),
+        ('[calendars.h]\nfile = "config.toml"', "calendars.h.file: config.toml: it is no iCalendar file"),
     ],
 )
 def test_a_mistake_names_file_key_and_what_was_expected(tmp_path: Path, text: str, said: str) -> None:
@@ -92,3 +122,62 @@ def test_what_exists_in_a_home_is_left_alone(tmp_path: Path) -> None:
     (path / "scripts" / "watchdog.sh").unlink()
     assert make_home(str(path), example=True) == ["scripts/watchdog.sh"]
     assert (path / "jobs" / "heartbeat.md").read_text() == "mine"
+
+
+# ── the store
+
+
+@pytest.mark.parametrize("url", ["postgresql://db/horae", "postgres://anna:pw@db.example:5432/horae?sslmode=require"])
+def test_the_store_is_a_url(tmp_path: Path, url: str) -> None:
+    assert load(home(tmp_path, f'store = "{url}"'), {}).store == url
+    assert load(home(tmp_path, ""), {"HORAE_STORE": url}).store == url
+    assert load(home(tmp_path, 'store = "postgresql://db/other"'), {"HORAE_STORE": url}).store == url
+    assert load(home(tmp_path, ""), {"HORAE_STORE": ""}).store is None
+
+
+@pytest.mark.parametrize("url", ["mysql://a:hunter2@db/x", "sqlite:///hunter2.db", "hunter2", "postgresql://hunter2"])
+def test_another_store_is_refused_and_not_shown(tmp_path: Path, url: str) -> None:
+    for text, env, source in (
+        (f'store = "{url}"', {}, "config.toml: store must"),
+        ("", {"HORAE_STORE": url}, "HORAE_STORE must"),
+    ):
+        with pytest.raises(Invalid) as caught:
+            load(home(tmp_path, text), env)
+        assert source in caught.value.message
+        assert "hunter2" not in repr(caught.value.as_json()), "it may hold a password"
+        assert "state/runtime.db" in str(caught.value.hint)
+    with pytest.raises(Invalid, match="store must be the URL"):
+        load(home(tmp_path, 'store = ["hunter2"]'), {})
+
+
+# ── calendars from files
+
+
+def test_an_icalendar_file_lies_below_the_home(tmp_path: Path) -> None:
+    (tmp_path / "calendars").mkdir()
+    event = "BEGIN:VEVENT\nSUMMARY:New Year\nDTSTART;VALUE=DATE:20270101\nEND:VEVENT\n"
+    (tmp_path / "calendars" / "h.ics").write_text(f"BEGIN:VCALENDAR\n{event}END:VCALENDAR\n")
+    found = load(home(tmp_path, '[calendars.holidays]\nfile = "calendars/h.ics"\ndates = ["12-25"]'), {}).calendars
+    assert found["holidays"].reason(datetime(2027, 1, 1, 12, tzinfo=UTC), "UTC") == "New Year"
+    assert found["holidays"].reason(datetime(2027, 12, 25, 12, tzinfo=UTC), "UTC") == "12-25"
+    outside = tmp_path.parent / f"{tmp_path.name}.ics"
+    outside.write_text("BEGIN:VCALENDAR\nEND:VCALENDAR\n")
+    (tmp_path / "link.ics").symlink_to(outside)
+    with pytest.raises(Invalid, match="is not below the home"):
+        load(home(tmp_path, '[calendars.h]\nfile = "link.ics"'), {})
+    (tmp_path / "latin.ics").write_bytes(b"BEGIN:VCALENDAR\xe4")
+    with pytest.raises(Invalid, match="is not UTF-8"):
+        load(home(tmp_path, '[calendars.h]\nfile = "latin.ics"'), {})
+    (tmp_path / "large.ics").write_bytes(b" " * (CALENDAR_BYTES_MAX + 1))
+    with pytest.raises(Invalid, match="more than"):
+        load(home(tmp_path, '[calendars.h]\nfile = "large.ics"'), {})
+
+
+def test_its_reader_is_loaded_only_for_such_a_file(tmp_path: Path) -> None:
+    code = "import sys; from horae.settings import load; load(sys.argv[1], {}); print('icalendar' in sys.modules)"
+    for text, loaded in (('[calendars.h]\ndates = ["12-25"]', "False"), ('[calendars.h]\nfile = "h.ics"', "True")):
+        (tmp_path / "h.ics").write_text("BEGIN:VCALENDAR\nEND:VCALENDAR\n")
+        ran = subprocess.run(
+            [sys.executable, "-c", code, home(tmp_path, text)], capture_output=True, text=True, check=True
+        )
+        assert ran.stdout.strip() == loaded

@@ -10,6 +10,7 @@ are not looked at for collisions: what runs every minute meets everything.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -20,10 +21,13 @@ from horae.app.jobs import find
 from horae.app.preview import JOBS_MAX, PLANNED_MAX, beginning, live_rows
 from horae.app.upcoming import (
     NAMED_MAX,
+    NO_CALENDARS,
+    Calendars,
     Decided,
     by_repeat,
     clock_words,
     decided_of,
+    excluded_words,
     left_out,
     local,
     noted,
@@ -36,10 +40,13 @@ from horae.app.upcoming import (
 from horae.core.cadence import DAMAGE
 from horae.core.identity import slot_key
 from horae.core.instants import to_us
+from horae.core.spread import spread_offset_s
 from horae.errors import Invalid
 from horae.ports import Home, Reader, Record
 from horae.timing.clockchange import EPOCH, SECOND, instants_of
 from horae.timing.notes import ClockNotes, change_words, changes_between, shift_words
+from horae.timing.recurrence import RecurrenceSet
+from horae.timing.vocabulary import listed
 from horae.timing.zones import version, zone
 
 Json = dict[str, Any]
@@ -60,6 +67,7 @@ class View:
     now: datetime
     edges: list[datetime]
     days: list[Json]
+    calendars: Calendars = field(default_factory=lambda: NO_CALENDARS)
     notes: list[Json] = field(default_factory=list[Json])
     warnings: list[str] = field(default_factory=list[str])
     dues: list[tuple[datetime, str, Json]] = field(default_factory=list[tuple[datetime, str, Json]])
@@ -97,6 +105,7 @@ def calendar(
         raise Invalid(f"--days must be from 1 to {DAYS_MAX}, not {days}")
     now = home.clock.now()
     view = _opened(home.settings.timezone if timezone is None else timezone, start, days, now)
+    view.calendars = home.settings.calendars
     shown: list[Json] = []
     one = None if job is None else find(home, job).row
     reader = home.read()
@@ -203,8 +212,11 @@ def _gather(view: View, reader: Reader, row: Record) -> None:
             view.days[at]["summaries"].append(shown)
             continue
         view.days[at]["runs"].append(shown)
-        if runs and "skipped" not in shown["marks"]:
+        if runs and not {"skipped", "excluded"}.intersection(shown["marks"]):
             view.dues.append((due, row["slug"], shown))
+    names = [name for name in json.loads(row["definition"]).get("exclude", ()) if name in view.calendars]
+    if names and any(due is None for _, due, _ in found):
+        view.warnings.append(f"the counts of {row['slug']} include slots that {listed(names)} may exclude")
 
 
 def _runs_of(
@@ -212,40 +224,52 @@ def _runs_of(
 ) -> Iterator[tuple[int, datetime | None, Json]]:
     """(day, due, run) of what is listed, and (day, None, summary) of what is not."""
     slots = slots_of(row)
-    clock = ClockNotes(slots)
-    promised, others = by_repeat(row, slots, decided, view.now, view.after)
-    until = view.until if others is None else used_up(slots, decided, view.after, view.until, others)
+    spread = timedelta(seconds=spread_offset_s(row["id"], row["spread_s"]))
+    # Slots stand on the day on which they are due: what is looked for among them is earlier by the spread
+    after, end, edges = view.after - spread, view.until - spread, [edge - spread for edge in view.edges]
+    promised, others = by_repeat(row, slots, decided, view.now - spread, after)
+    until = end if others is None else used_up(slots, decided, after, end, others)
     apart = {slot for slot, item in decided.items() if item.exception or until is None or slot > until}
     for slot, item in promised.items():
         if slot in apart and view.after < item.due <= view.until:
-            words = None if item.exception else clock_words(clock, slot, slots.zone, view.zone)
-            mark = MARKS[item.exception] if item.exception else "clock" if words else None
-            moved = item.due if item.exception == "move" else None
-            yield view.day_of(item.due), item.due, _run(view, row, slot, moved, mark, words)
-    for day, count, some in slots_by_day(slots, apart, view.edges, view.after, until or view.after):
+            special = _special(view, row, slots, slot, item)
+            yield view.day_of(item.due), item.due, _run(view, row, slot, item.due, *special)
+    for day, count, some in slots_by_day(slots, apart, edges, after, until or after):
         if len(some) == count:
             for slot in some:
-                words = clock_words(clock, slot, slots.zone, view.zone)
-                yield day, slot, _run(view, row, slot, None, "clock" if words else None, words)
+                special = _special(view, row, slots, slot, Decided(slot + spread, None))
+                yield day, slot + spread, _run(view, row, slot, slot + spread, *special)
         else:
-            yield day, None, _summary(view, row, count, some[0], some[-1])
+            yield day, None, _summary(view, row, count, some[0] + spread, some[-1] + spread)
     if row["state"] == "active":
         job = {"job": row["slug"], "job_id": row["id"], "name": row["name"]}
         last = until or max((view.after, *(item.due for item in promised.values() if item.exception is None)))
-        view.notes += [{**job, **note} for note in left_out(clock, view.after, last, slots.zone, view.zone)]
+        view.notes += [{**job, **note} for note in left_out(ClockNotes(slots), view.after, last, slots.zone, view.zone)]
 
 
-def _run(view: View, row: Record, slot: datetime, moved: datetime | None, mark: str | None, words: str | None) -> Json:
+def _special(
+    view: View, row: Record, slots: RecurrenceSet, slot: datetime, item: Decided
+) -> tuple[str | None, str | None]:
+    """What is special about a slot: the mark for it, and in words."""
+    if item.exception:
+        return MARKS[item.exception], MARKS[item.exception]
+    words = clock_words(ClockNotes(slots), slot, slots.zone, view.zone)
+    shut = excluded_words(row, slot, view.calendars)
+    if shut is not None:
+        return "excluded", noted(shut, words)
+    return ("clock", words) if words else (None, None)
+
+
+def _run(view: View, row: Record, slot: datetime, due: datetime, mark: str | None, words: str | None) -> Json:
     """One run that is listed. `mark` says what is special about it in one word, its note in a sentence."""
     state = row["state"]
     idle = None if state == "active" else f"{state}: will not run"
-    note = noted(words if mark == "clock" else mark, idle)
     return {
         "job": row["slug"],
         "job_id": row["id"],
         "name": row["name"],
-        **slot_json(slot, row["timezone"], slot_key(row["id"], slot), note, moved),
-        "time": view.time(moved or slot),
+        **slot_json(slot, row["timezone"], slot_key(row["id"], slot), noted(words, idle), due),
+        "time": view.time(due),
         "state": state,
         "marks": [mark] if mark else [],
     }

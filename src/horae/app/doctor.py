@@ -6,11 +6,13 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from horae.app.jobs import find, ready
+from horae.app.status import store_now
 from horae.core.definition import from_definition
+from horae.core.labels import offered, unoffered
 from horae.errors import Problem
 from horae.ports import Home, Record
 from horae.timing.zones import version
@@ -28,6 +30,7 @@ def doctor(home: Home, *, gateway: Mapping[str, Any] | None, misnamed: list[str]
         *_folders(home.settings.home),
         _disk(home.settings.home),
         *_jobs(home),
+        *_labels(home),
         *_waiting(home),
         *(_bad("job files", f"jobs/{name} cannot be a job: its name is not one", "rename it") for name in misnamed),
         _zone_data(home),
@@ -62,7 +65,40 @@ def _gateway(gateway: Mapping[str, Any] | None) -> Json:
             f"pid {gateway.get('pid')} holds the home but does not answer",
             "stop that process, then `horae up`",
         )
+    if gateway.get("shared"):
+        return _good("gateway", f"alive: {', '.join(map(_on, gateway['gateways']))}")
     return _good("gateway", f"pid {gateway['pid']} answers, since {gateway['since']}")
+
+
+def _on(gateway: Mapping[str, Any]) -> str:
+    labels = f", labels {' '.join(gateway['labels'])}" if gateway["labels"] else ""
+    gone = "" if gateway["alive"] else f", gone: its lease ended {gateway['lease_until']}"
+    return f"pid {gateway['pid']} on {gateway['host'].split('/')[0]}{labels}{', stopping' if gateway['draining'] else ''}{gone}"
+
+
+def _labels(home: Home) -> list[Json]:
+    """Jobs that no gateway would take."""
+    shared = home.settings.store is not None
+    now_us = store_now(home)
+    reader = home.read()
+    try:
+        asked = reader.jobs_by_labels()
+        gateways = reader.gateways(now_us, shared=True) if shared else []
+    finally:
+        reader.close()
+    there = offered(gateways) if shared else [frozenset(home.settings.labels)]
+    found: list[Json] = []
+    for item in asked:
+        why = unoffered(item["runs_on"], there)
+        if why is not None and (there or not shared):  # without any gateway that has been said
+            others = f" and {item['jobs'] - 1} more" if item["jobs"] > 1 else ""
+            says = f"{item['slug']}{others} would wait for a gateway for ever: {why}"
+            found.append(_bad("labels", says, f"give one `labels = {_toml(item['runs_on'])}` in its config.toml"))
+    return found
+
+
+def _toml(names: Sequence[str]) -> str:
+    return json.dumps(list(names))
 
 
 def _store(home: Home) -> Json:
@@ -73,7 +109,7 @@ def _store(home: Home) -> Json:
         reader.close()
     if trouble:
         return _bad("database", trouble, "stop the gateway, move state/runtime.db away, restore a backup")
-    return _good("database", "SQLite finds no damage")
+    return _good("database", "the database finds no damage")
 
 
 def _zone_data(home: Home) -> Json:

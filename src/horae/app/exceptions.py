@@ -6,6 +6,7 @@ import re
 from datetime import datetime
 from typing import Any
 
+from horae.app.completed import refuse_completed
 from horae.app.jobs import Found, find, summary
 from horae.app.upcoming import slot_json, slots_of
 from horae.core.instants import from_us
@@ -19,7 +20,7 @@ KEY = re.compile(r"[0-9a-f]{32}")
 
 def skip_slot(home: Home, *, job: str, slot: str = "next") -> Json:
     """One slot will not run. It stays on record as skipped."""
-    found = _live(home, job)
+    found = _live(home, job, "skipped")
     at = slot_of(home, found.row, slot)
     entry = home.store.transact(
         lambda tx: tx.jobs.set_exception(found.row["id"], at, "skip", due=None, actor=home.actor)
@@ -29,7 +30,7 @@ def skip_slot(home: Home, *, job: str, slot: str = "next") -> Json:
 
 def move_slot(home: Home, *, job: str, slot: str, to: str) -> Json:
     """One slot will run at another time. Its key stays the same."""
-    found = _live(home, job)
+    found = _live(home, job, "moved")
     at = slot_of(home, found.row, slot)
     due = moment(to, found.row["timezone"], home.clock.now())
     if due <= home.clock.now():
@@ -80,13 +81,9 @@ def slot_of(home: Home, row: Record, text: str) -> datetime:
     raise NotFound(f"{row['slug']} has no slot at {text}", f"the nearest are {listed}" if listed else None)
 
 
-def _live(home: Home, job: str) -> Found:
+def _live(home: Home, job: str, verb: str) -> Found:
     found = find(home, job)
-    if found.row["state"] == "completed":
-        raise Refused(
-            f"{found.row['slug']} is completed ({found.row['completed_reason']}) and has no slots ahead",
-            f"`horae edit {found.row['slug']} --schedule …` gives it a new schedule and revives it",
-        )
+    refuse_completed(found.row, f"{verb}: it has no slots ahead", home.clock.now())
     if found.job is None:
         raise Refused(
             f"{found.row['slug']} has never been valid", "mend its file first; `horae doctor` says what is wrong"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from horae.app.completed import refuse_completed, way_round
+from horae.app.decided import aftermath, decided
 from horae.app.reload import absorb, checked, plan_of
 from horae.app.upcoming import upcoming
+from horae.core import policies
 from horae.core.cadence import Row, slots_of, without_effect
-from horae.core.definition import described, from_definition
+from horae.core.definition import cadence_digest, described, from_definition
 from horae.core.instants import to_us
 from horae.core.jobfile import edit, read, slug_of, unique_slug
 from horae.core.model import Job
@@ -25,8 +28,8 @@ NO_GATEWAY = "no gateway is running for this home: nothing fires until `horae up
 FIRST_SLOTS = 3
 SWITCHED_AT_ONCE = 1000  # jobs that are paused or resumed in one transaction
 NAME_TRIES = 20
-DECIDED_MAX = 1000  # open slots that are looked at for skips and moves
 EMPTY_FILE = "---\n---\n"
+LOOKED_AT = ("script", "command", "deliver", "agent", "exclude")  # fields that preflight judges
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +80,13 @@ def add_job(home: Home, *, schedule: str, fields: Mapping[str, Any], paused: boo
     try:
         text = edit(EMPTY_FILE, {**{key: value for key, value in fields.items() if value is not None}, **head})
         job = read(text, file=f"jobs/{slug}.md", slug=slug, default_timezone=timezone)
-        plan_of(job, None, now)
+        planned = plan_of(job, None, now)
     except Invalid as error:
         raise _unwritten(error) from error
     _refuse_unready(home, job)
     slug = _write_new(home, name, text)
-    return _written(home, slug, parsed, before=None, paused=paused, did=f"added {name} as {slug} (jobs/{slug}.md)")
+    planned = replace(planned, warnings=parsed.warnings)  # of the text that was given, not of what was written
+    return _written(home, slug, planned, before=None, paused=paused, did=f"added {name} as {slug} (jobs/{slug}.md)")
 
 
 def _write_new(home: Home, name: str, text: str) -> str:
@@ -114,34 +118,46 @@ def edit_job(home: Home, *, job: str, changes: Mapping[str, Any]) -> Json:
 def replace_text(home: Home, *, slug: str, before: str, after: str) -> Json:
     """Put a new text in place of a job file, if it is valid and nobody changed the file meanwhile."""
     job = read(after, file=f"jobs/{slug}.md", slug=slug, default_timezone=home.settings.timezone)
-    schedule = checked(home, slug, after)
+    schedule = _checked(home, slug, after)
     row = home.store.transact(lambda tx: tx.jobs.get(job.id))
-    decided = _decided(home, job.id)
+    before_it = decided(home, job.id)
     old = _definition(row) if row else None
-    if old is None or any(getattr(old, key) != getattr(job, key) for key in ("script", "command", "deliver", "agent")):
+    if old is None or any(getattr(old, key) != getattr(job, key) for key in LOOKED_AT):
         _refuse_unready(home, job)
+    over = row if row is not None and row["completed_at"] is not None and row["removed_at"] is None else None
+    revived = over is not None and over["cadence"] != cadence_digest(job)
+    did, was = (f"revived {job.name}", over["completed_reason"]) if over and revived else (f"changed {job.name}", None)
     home.folder.write(slug, after, expect=before)
-    answer = _written(home, slug, schedule, before=before, did=f"changed {job.name}", decided=decided)
-    lost = len(decided) - len(_decided(home, job.id))
-    if lost > 0:
-        answer["warnings"].append(
-            f"{lost} skipped or moved slot(s) went with the old schedule; `undo` brings them back"
-        )
-    if row and row["completed_at"] is not None:
-        still = home.store.transact(lambda tx: tx.jobs.get(job.id))
-        revived = still is not None and still["completed_at"] is None
-        note = (
-            "revived: its schedule starts afresh" if revived else "it stays completed; only a new schedule revives it"
-        )
-        answer["warnings"].append(note)
-    return answer
+    answer = _written(home, slug, schedule, before=before, did=did, skipped_or_moved=before_it, completed=was)
+    exceptions = aftermath(home, job.id, job.timezone, before_it)
+    if exceptions["void"]:
+        count = len(exceptions["void"])
+        says = f"{count} skipped or moved slot(s) went with the old schedule; `undo` brings them back"
+        answer["warnings"].append(says)
+    if revived:
+        answer["warnings"].append("revived: its schedule starts afresh, and it counts from nothing")
+    elif over is not None:
+        answer["warnings"].append(f"it stays completed: {way_round(over, home.clock.now())}")
+    return {**answer, "exceptions": exceptions, "revived": revived}
+
+
+def _checked(home: Home, slug: str, text: str) -> Schedule:
+    """The same before a person's own edit: what cannot revive a completed job is refused, and no fault of the file."""
+    try:
+        return checked(home, slug, text)
+    except Invalid as error:
+        if "completed_reason" not in error.details:
+            raise
+        says = error.message.removeprefix(f"jobs/{slug}.md: ")
+        hint = f"`horae edit {slug} --schedule …` gives it one; it stays completed and nothing was written"
+        raise Refused(says, hint, completed_reason=error.details["completed_reason"]) from error
 
 
 def pause_jobs(home: Home, *, job: str | None, reason: str | None) -> Json:
     """Stop one job's slots, or all jobs'; the files are not touched."""
     rows = [find(home, job).row] if job is not None else _rows(home, "active")
-    if job is not None and rows[0]["state"] == "completed":
-        raise _completed(rows[0], "paused")
+    if job is not None:
+        refuse_completed(rows[0], "paused", home.clock.now())
     done: list[Json] = []
     for some in _batches(rows):
         done += home.store.transact(
@@ -157,8 +173,8 @@ def pause_jobs(home: Home, *, job: str | None, reason: str | None) -> Json:
 def resume_jobs(home: Home, *, job: str | None) -> Json:
     """Let slots run again, from the next one on."""
     rows = [find(home, job).row] if job is not None else _rows(home, "paused")
-    if job is not None and rows[0]["state"] == "completed":
-        raise _completed(rows[0], "resumed")
+    if job is not None:
+        refuse_completed(rows[0], "resumed", home.clock.now())
     if job is not None and not rows[0]["enabled"] and rows[0]["paused_at"] is None:
         raise Refused(
             f"{rows[0]['slug']} is off because its file says `enabled: false`", f"horae edit {rows[0]['slug']} --enable"
@@ -186,7 +202,7 @@ def remove_job(home: Home, *, job: str) -> Json:
         home.folder.remove(slug, expect=text)
     undo: Json | None = None
     if text is not None:
-        undo = {"verb": "text", "slug": slug, "before": text, "after": None, "slots": _decided(home, row["id"])}
+        undo = {"verb": "text", "slug": slug, "before": text, "after": None, "slots": decided(home, row["id"])}
     entry = home.store.transact(
         lambda tx: tx.jobs.remove(row["id"], actor=home.actor, reason="removed by a person", undo=undo)
     )
@@ -199,19 +215,9 @@ def remove_job(home: Home, *, job: str) -> Json:
     }
 
 
-def _decided(home: Home, job_id: str) -> list[Json]:
-    """What people decided in advance about single slots: it goes with the job, and comes back with it."""
-    reader = home.read()
-    try:
-        rows = [row for row in reader.planned(job_id, DECIDED_MAX) if row["exception"] is not None]
-    finally:
-        reader.close()
-    return [{"slot_at": row["slot_at"], "kind": row["exception"], "due_at": row["due_at"]} for row in rows]
-
-
 def ready(home: Home, job: Job) -> tuple[str, ...]:
     """Why a job could not run now; empty when it could."""
-    return preflight(job, home.facts(job), home.targets)
+    return preflight(job, home.facts(job), home.targets, home.settings.calendars)
 
 
 def clock_policy(row: Row) -> Json:
@@ -230,7 +236,7 @@ def summary(home: Home, job_id: str) -> Json:
     try:
         row = reader.find_job(job_id)
         now = home.clock.now()
-        slots = upcoming(row, reader.ahead(job_id, to_us(now), 50), now, FIRST_SLOTS)
+        slots = upcoming(row, reader.ahead(job_id, to_us(now), 50), now, FIRST_SLOTS, home.settings.calendars)
     finally:
         reader.close()
     job = _definition(row)
@@ -246,7 +252,8 @@ def _written(
     before: str | None,
     did: str,
     paused: bool = False,
-    decided: Sequence[Json] = (),
+    skipped_or_moved: Sequence[Json] = (),
+    completed: str | None = None,
 ) -> Json:
     """Take in a file that was just written; put the old one back if that cannot be done."""
     after = home.folder.read(slug)
@@ -258,13 +265,15 @@ def _written(
         else:
             home.folder.write(slug, before, expect=after)
         raise
-    undo = {"verb": "text", "slug": slug, "before": before, "after": after, "slots": list(decided)}
+    undo: Json = {"verb": "text", "slug": slug, "before": before, "after": after, "slots": list(skipped_or_moved)}
+    undo |= {"completed": completed} if completed is not None else {}
     what = "added" if before is None else "edited"
     entry = home.store.transact(lambda tx: tx.journal.append(what, actor=home.actor, job_id=job.id, undo=undo))
     warnings = [*schedule.warnings, *ready(home, job)]
     idle = without_effect(job.clock_change, schedule.set, home.clock.now())
     if idle is not None:
         warnings.append(idle)
+    warnings += _odd(home, job, schedule)
     if not home.gateway:
         warnings.append(NO_GATEWAY)
     answer = summary(home, job.id)
@@ -273,6 +282,12 @@ def _written(
         warnings.append(f"it is paused: these slots will be skipped until {back}")
     file = {"file": f"jobs/{slug}.md", "did": did, "undo": f"horae undo {entry}", "entry": entry}
     return {**answer, "warnings": warnings, **file}
+
+
+def _odd(home: Home, job: Job, schedule: Schedule) -> Iterator[str]:
+    s = home.settings
+    own: Json = {"calendars": s.calendars, "groups": s.groups, "labels": s.labels, "shared": s.store is not None}
+    return policies.warnings(job, schedule.set, home.clock.now(), **own)
 
 
 def _refuse_unready(home: Home, job: Job) -> None:
@@ -339,13 +354,6 @@ def _switched(done: list[Json], word: str, already: str, back: str, entry: int |
     else:
         did, undo = f"no job was {word}", None
     return {"jobs": done, "did": did, "undo": undo}
-
-
-def _completed(row: Record, verb: str) -> Refused:
-    return Refused(
-        f"{row['slug']} is completed ({row['completed_reason']}), so it cannot be {verb}",
-        f"`horae edit {row['slug']} --schedule …` gives it a new schedule and revives it",
-    )
 
 
 def _definition(row: Record) -> Job | None:

@@ -13,14 +13,18 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, cast, get_args
 
+from horae.app.completed import nothing_ahead
 from horae.app.exceptions import moment
 from horae.app.jobs import find
 from horae.app.upcoming import (
     DECIDED,
+    Calendars,
     Preview,
     clock_words,
+    excluded_words,
     left_out,
     mark_together,
+    noted,
     preview_of,
     preview_of_job,
     slot_json,
@@ -73,14 +77,22 @@ def next_slots(
     after = now if start is None else beginning(start, row["timezone"], now) - INCLUSIVE
     reader = home.read()
     try:
-        shown = preview_of_job(row, reader.ahead(row["id"], to_us(now), PLANNED_MAX), after, count, now=now)
+        shown = preview_of_job(
+            row,
+            reader.ahead(row["id"], to_us(now), PLANNED_MAX),
+            after,
+            count,
+            now=now,
+            calendars=home.settings.calendars,
+        )
     finally:
         reader.close()
     return {
-        "job": {"id": row["id"], "slug": row["slug"], "name": row["name"], "state": row["state"]},
+        "job": {key: row[key] for key in ("id", "slug", "name", "state", "completed_reason")},
         **_head(row["schedule"], row["meaning"], row["timezone"]),
         "slots": shown.slots,
         "notes": shown.notes,
+        "warnings": [nothing_ahead(row, now)] if row["state"] == "completed" else [],
     }
 
 
@@ -151,7 +163,9 @@ def _of_home(home: Home, now: datetime, begin: datetime | None, count: int) -> J
     reader = home.read()
     try:
         after = now if begin is None else max(now, begin - INCLUSIVE)  # the home had no jobs before it had them
-        found = list(_planned(reader, now, count) if begin is None else _worked_out(reader, now, after))
+        calendars = home.settings.calendars
+        worked_out = None if begin is None else _worked_out(reader, now, after, calendars)
+        found = list(worked_out or _planned(reader, now, count, calendars))
         known = reader.counts().get("active", 0)
     finally:
         reader.close()
@@ -167,7 +181,9 @@ def _of_home(home: Home, now: datetime, begin: datetime | None, count: int) -> J
     return {**_head(None, None, None), "slots": [slot for _, slot, _ in cut], "notes": notes, "warnings": warnings}
 
 
-def _planned(reader: Reader, now: datetime, count: int) -> Iterator[tuple[datetime, Json, list[Json]]]:
+def _planned(
+    reader: Reader, now: datetime, count: int, calendars: Calendars
+) -> Iterator[tuple[datetime, Json, list[Json]]]:
     """(due, slot, notes) of the planned rows that come due first, and of some behind them that may be due with the last."""
     for place, row in enumerate(reader.agenda(count + BESIDE)):
         slot, due, zone = from_us(row["slot_at"]), from_us(row["due_at"]), row["timezone"]
@@ -175,20 +191,26 @@ def _planned(reader: Reader, now: datetime, count: int) -> Iterator[tuple[dateti
         words, notes = DECIDED.get(row["exception"]), list[Json]()
         if row["trigger"] == "schedule" and place < count:
             with suppress(*DAMAGE):  # what is stored of the job is damaged; its planned slot is shown all the same
-                slots = slots_of(reader.find_job(row["job_id"]))
+                of_job = reader.find_job(row["job_id"])
+                slots = slots_of(of_job)
                 clock = ClockNotes(slots)
-                words = words or clock_words(clock, slot, slots.zone, zone)
+                words = words or noted(
+                    excluded_words(of_job, slot, calendars), clock_words(clock, slot, slots.zone, zone)
+                )
                 notes = [{**job, **note} for note in left_out(clock, now, slot, slots.zone, zone)]
         yield due, {**job, **slot_json(slot, zone, row["key"], words, due)}, notes
 
 
-def _worked_out(reader: Reader, now: datetime, after: datetime) -> Iterator[tuple[datetime, Json, list[Json]]]:
+def _worked_out(
+    reader: Reader, now: datetime, after: datetime, calendars: Calendars
+) -> Iterator[tuple[datetime, Json, list[Json]]]:
     """(due, slot, notes) of the first slot of each active job after an instant."""
     for row in live_rows(reader, ("active",)):
         job = {"job": row["slug"], "job_id": row["id"]}
         shown = Preview([], [])
         with suppress(*DAMAGE):  # one damaged record harms only itself
-            shown = preview_of_job(row, reader.ahead(row["id"], to_us(now), PLANNED_MAX), after, 1, now=now)
+            planned = reader.ahead(row["id"], to_us(now), PLANNED_MAX)
+            shown = preview_of_job(row, planned, after, 1, now=now, calendars=calendars)
         for slot in shown.slots:
             due = datetime.fromisoformat(slot["due"])
             yield due, {**job, **slot}, [{**job, **note} for note in shown.notes]

@@ -13,15 +13,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from horae.core.cadence import DAMAGE, anchor_of, grace_of
+from horae.app.completed import wants_schedule
+from horae.core.cadence import DAMAGE, anchor_of, grace_of, schedule_of
 from horae.core.jobfile import cadence_digest, edit, read
 from horae.core.model import Job
 from horae.core.states import HELD
 from horae.core.text import clip
 from horae.errors import Conflict, Invalid, NotFound, Problem
 from horae.limits import VANISHED_MIN, VANISHED_SHARE
-from horae.ports import Home, Tx
-from horae.timing.schedule import Schedule, parse_schedule
+from horae.ports import Folder, Home, Tx
+from horae.timing.schedule import Schedule
 
 Progress = Callable[[int, int], object]
 TOLD_MAX = 200  # cells of a schedule or its meaning in a sentence
@@ -59,10 +60,16 @@ class Candidate:
     problem: dict[str, Any] | None
 
 
-def reload(home: Home, slugs: Iterable[str] | None = None, progress: Progress = lambda _done, _total: None) -> Report:
+def reload(
+    home: Home,
+    slugs: Iterable[str] | None = None,
+    progress: Progress = lambda _done, _total: None,
+    *,
+    actor: str = FILE_ACTOR,
+) -> Report:
     """Look at all files, or at some, and take in what changed since they were last read.
 
-    `progress(done, total)` is told after each batch of files.
+    `progress(done, total)` is told after each batch of files. `actor` is who wrote them, where that is known.
     """
     report = Report()
     survey = _survey(home) if slugs is None else _look(home, slugs)
@@ -71,7 +78,7 @@ def reload(home: Home, slugs: Iterable[str] | None = None, progress: Progress = 
     for start in range(0, len(survey.changed), BATCH):
         batch = [_candidate(home, slug, signature) for slug, signature in survey.changed[start : start + BATCH]]
         home.store.transact(
-            lambda tx, batch=batch: [_take_in(home, tx, candidate, report) for candidate in batch if candidate]
+            lambda tx, batch=batch: [_take_in(home, tx, candidate, report, actor) for candidate in batch if candidate]
         )
         progress(min(start + BATCH, len(survey.changed)), len(survey.changed))
     if survey.changed:
@@ -179,13 +186,15 @@ def _unread(slug: str, error: Exception) -> Invalid:
     )
 
 
-def _take_in(home: Home, tx: Tx, candidate: Candidate, report: Report) -> None:
+def _take_in(home: Home, tx: Tx, candidate: Candidate, report: Report, actor: str = FILE_ACTOR) -> None:
     problem = candidate.problem
     if candidate.job is not None:
         try:
-            what, _ = _upsert(home, tx, candidate.job, candidate.signature, FILE_ACTOR)
+            what, _ = _upsert(home, tx, candidate.job, candidate.signature, actor)
         except Invalid as error:
             problem = error.as_json()
+        except Conflict:
+            return  # removed while it was being read: what was read brings nothing back
         except DAMAGE as error:
             problem = _unread(candidate.slug, error).as_json()
         else:
@@ -193,15 +202,31 @@ def _take_in(home: Home, tx: Tx, candidate: Candidate, report: Report) -> None:
                 (report.created if what == "created" else report.changed).append(candidate.slug)
             return
     assert problem is not None, "a candidate is a job or a problem"
+    if tx.jobs.by_slug(candidate.slug) is None and not _still_says(home, tx, candidate.slug, candidate.signature):
+        return
     tx.jobs.quarantine(candidate.slug, problem, signature=candidate.signature, actor=FILE_ACTOR)
     report.broken[candidate.slug] = str(problem["message"])
 
 
 def _upsert(home: Home, tx: Tx, job: Job, signature: str, actor: str) -> tuple[str, Schedule]:
     row = tx.jobs.get(job.id)
-    _refuse_twins(home, job, row)
+    if row is not None and row["removed_at"] is not None and not _still_says(home, tx, job.slug, signature):
+        raise Conflict(
+            f"jobs/{job.slug}.md is not what it was when it was read: {job.slug} stays removed", "read it again"
+        )
+    _refuse_twins(home.folder.inside(tx), job, row)
     schedule = plan_of(job, row, tx.now)
     return tx.jobs.upsert(job, signature=signature, meaning=schedule.meaning, actor=actor), schedule
+
+
+def _still_says(home: Home, tx: Tx, slug: str, signature: str) -> bool:
+    """Whether a file is there as it was when it was read. Only a file that is there brings a removed job back."""
+    try:
+        return home.folder.inside(tx).signature(slug) == signature
+    except NotFound:
+        return False
+    except Problem:
+        return True  # what cannot be looked at has not gone
 
 
 def checked(home: Home, slug: str, text: str) -> Schedule:
@@ -210,7 +235,7 @@ def checked(home: Home, slug: str, text: str) -> Schedule:
 
     def work(tx: Tx) -> Schedule:
         row = tx.jobs.get(job.id)
-        _refuse_twins(home, job, row)
+        _refuse_twins(home.folder.inside(tx), job, row)
         return plan_of(job, row, tx.now)
 
     return home.store.transact(work)
@@ -220,11 +245,24 @@ def plan_of(job: Job, row: dict[str, Any] | None, now: datetime) -> Schedule:
     """The job's schedule from its anchor. Refuses a new one that has no slot any more."""
     same = row is not None and row["cadence"] == cadence_digest(job)
     anchor = anchor_of(job, row, now)
-    asked = job.clock_change
-    schedule = parse_schedule(job.schedule, job.timezone, anchor=anchor, gap=asked.gap, repeat=asked.repeat)
+    schedule = schedule_of(job, anchor)
+    if (says := wants_schedule(job, row, schedule.set, now)) is not None and row is not None:
+        hint = "give it a new `schedule`, or take the change back"
+        file, reason = f"jobs/{job.slug}.md", row["completed_reason"]
+        raise Invalid(
+            f"{file}: {says}",
+            hint,
+            file=file,
+            line=None,
+            key="schedule",
+            expected="a new schedule",
+            completed_reason=reason,
+        )
     if not same and schedule.set.next_after(now - grace_of(schedule.set)) is None:
         says, hint = "is in the past", "give an instant that is still to come, or `in 10m`"
-        if schedule.set.recurs:
+        if job.starts or job.ends:
+            says, hint = f"has no slot left between {job.starts or 'now'} and {job.ends or 'its end'}", "move `ends`"
+        elif schedule.set.recurs:
             says, hint = "has ended", "let it end later, or not at all"
         raise Invalid(
             f"jobs/{job.slug}.md: schedule {clip(job.schedule, TOLD_MAX)!r} {says} ({clip(schedule.meaning, TOLD_MAX)})",
@@ -243,11 +281,11 @@ def _remove_parked(tx: Tx) -> None:
         tx.jobs.remove(job_id, actor=FILE_ACTOR, reason="its file has another id now")
 
 
-def _refuse_twins(home: Home, job: Job, row: dict[str, Any] | None) -> None:
+def _refuse_twins(folder: Folder, job: Job, row: dict[str, Any] | None) -> None:
     """Two files with one id: the one that was known first keeps it, as long as it is still there."""
     if row is None or row["slug"] == job.slug or row["removed_at"] is not None:
         return
-    if not _says(home, row["slug"], job.id):
+    if not _says(folder, row["slug"], job.id):
         return  # that file was renamed, or is another job's now
     raise Invalid(
         f"jobs/{job.slug}.md: id {job.id} is that of jobs/{row['slug']}.md already",
@@ -259,10 +297,10 @@ def _refuse_twins(home: Home, job: Job, row: dict[str, Any] | None) -> None:
     )
 
 
-def _says(home: Home, slug: str, job_id: str) -> bool:
+def _says(folder: Folder, slug: str, job_id: str) -> bool:
     """Whether a file carries this id. One that cannot be read or understood keeps what it had."""
     try:
-        other = read(home.folder.read(slug), file=f"jobs/{slug}.md", slug=slug)
+        other = read(folder.read(slug), file=f"jobs/{slug}.md", slug=slug)
     except NotFound:
         return False
     except DAMAGE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from horae.app.completed import refuse_completed
 from horae.app.jobs import NO_GATEWAY, find, ready
 from horae.core.identity import RUN_ID_CHARS
 from horae.errors import Refused
@@ -17,11 +18,7 @@ def run_job(home: Home, *, job: str, input: str | None = None) -> Json:
     """Order one run, now. Returns the id that the run will have, at once."""
     found = find(home, job)
     row, slug = found.row, found.row["slug"]
-    if row["state"] == "completed":
-        raise Refused(
-            f"{slug} is completed ({row['completed_reason']})",
-            f"`horae edit {slug} --schedule …` revives it; then it can be run",
-        )
+    refuse_completed(row, "run", home.clock.now())
     if row["state"] == "quarantined":
         raise Refused(f"{slug} cannot run: its file is broken", "`horae doctor` says what is wrong with it")
     reader = home.read()
@@ -49,6 +46,7 @@ def run_job(home: Home, *, job: str, input: str | None = None) -> Json:
 def rehearse(home: Home, *, job: str) -> Json:
     """What a run would start, without starting it."""
     found = find(home, job)
+    refuse_completed(found.row, "run", home.clock.now())
     if found.job is None:
         raise Refused(f"{found.row['slug']} has never been valid", "`horae doctor` says what is wrong with it")
     facts = home.facts(found.job)

@@ -18,6 +18,11 @@ from horae.errors import Conflict, Invalid, NotFound, Refused
 from horae.ports import Home, Record, Tx
 
 Json = dict[str, Any]
+OF_A_JOB = ("resume", "pause", "exception")  # what is done to a job that is there
+LASTING = {  # what a person does and cannot take back, and what there is instead
+    "resolved": "a resolution is a person's word on what is over, and stands; `horae run JOB` has the work done again",
+    "ordered": "an ordered run is no change of the job; `horae cancel RUN` ends it once it runs",
+}
 
 
 def undo(home: Home, *, entry: int | None = None) -> Json:
@@ -34,7 +39,8 @@ def undo(home: Home, *, entry: int | None = None) -> Json:
     detail = json.loads(row["detail"])
     how = detail.get("undo")
     if not how:
-        raise Refused(f"entry {row['seq']} ({row['what']}) cannot be undone", "only changes made by people can")
+        hint = LASTING.get(row["what"], "only changes made by people can")
+        raise Refused(f"entry {row['seq']} ({row['what']}) cannot be undone", hint)
     if done:
         raise Refused(f"entry {row['seq']} has been undone already", "an undo is undone by doing the thing again")
     did, made = _apply(home, row, how)
@@ -57,6 +63,9 @@ def _apply(home: Home, row: Record, how: Json) -> tuple[str, list[int]]:
     job_id, actor = row["job_id"], home.actor
     job = home.store.transact(lambda tx: tx.jobs.get(job_id))
     slug = job["slug"] if job else "the job"
+    if how["verb"] in OF_A_JOB and (job is None or job["removed_at"] is not None):
+        says = f"{slug} was removed, so what was done to it cannot be undone"
+        raise Refused(says, "undo its removal first: `horae undo`, or by the number that `remove` printed")
     match how["verb"]:
         case "resume":
             resumed = home.store.transact(lambda tx: tx.jobs.resume(job_id, actor=actor))
@@ -130,6 +139,8 @@ def _text(home: Home, how: Json, seq: int) -> tuple[str, list[int]]:
     back = {"verb": "text", "slug": slug, "before": now, "after": home.folder.read(slug)}
 
     def work(tx: Tx) -> tuple[list[int], list[str]]:
+        if how.get("completed") is not None:  # what was undone had revived it
+            tx.jobs.complete(job.id, actor=home.actor, reason=how["completed"])
         made, lost = _decided_again(tx, job.id, slots, home.actor)
         return [*made, tx.journal.append("edited", actor=home.actor, job_id=job.id, undo=back)], lost
 

@@ -6,6 +6,7 @@ because the clock left it out is told beside the slots, at the instant at which 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import groupby, islice
@@ -13,8 +14,10 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from horae.core.cadence import slots_of
+from horae.core.exclusion import Calendar, excluded
 from horae.core.identity import slot_key
 from horae.core.instants import from_us
+from horae.core.spread import spread_offset_s
 from horae.ports import Record
 from horae.timing.notes import ClockNotes
 from horae.timing.recurrence import RecurrenceSet
@@ -22,13 +25,19 @@ from horae.timing.vocabulary import listed
 from horae.timing.zones import offset_s
 
 Json = dict[str, Any]
+Calendars = Mapping[str, Calendar]
+NO_CALENDARS: Calendars = {}
 FAR = timedelta(days=366 * 50)
 DECIDED = {"skip": "skipped", "move": "moved"}
+HAD_TURN = {"claimed": "live", "settled": "used"}
 NAMED_MAX = 3  # slots due at the same instant that are still named one by one
 
 
 class Decided(NamedTuple):
-    """A slot with a row: when it is due, and `skip` or `move` where a person said so; `used` when it had its turn."""
+    """A slot with a row: when it is due, and `skip` or `move` where a person said so; `used` when it had its turn.
+
+    One that is having its turn is `live`, and counts for `repeat` already: behind the last one nothing may be promised.
+    """
 
     due: datetime
     exception: str | None
@@ -60,13 +69,21 @@ def local(instant: datetime, zone: str) -> str:
     return instant.astimezone(timezone(timedelta(seconds=offset_s(instant, zone)))).isoformat(timespec="seconds")
 
 
-def upcoming(row: Record, planned: Sequence[Record], now: datetime, count: int) -> list[Json]:
+def upcoming(
+    row: Record, planned: Sequence[Record], now: datetime, count: int, calendars: Calendars = NO_CALENDARS
+) -> list[Json]:
     """The next `count` slots of a job by the instant at which they run. `planned` are its open occurrences."""
-    return preview_of_job(row, planned, now, count).slots
+    return preview_of_job(row, planned, now, count, calendars=calendars).slots
 
 
 def preview_of_job(
-    row: Record, planned: Sequence[Record], after: datetime, count: int, *, now: datetime | None = None
+    row: Record,
+    planned: Sequence[Record],
+    after: datetime,
+    count: int,
+    *,
+    now: datetime | None = None,
+    calendars: Calendars = NO_CALENDARS,
 ) -> Preview:
     """The same, with what the clock leaves out until the last of them. `now` is told when `after` is another instant."""
     if not row["definition"] or row["completed_at"] is not None:
@@ -80,13 +97,16 @@ def preview_of_job(
     plain = list(
         islice((slot for slot in between if slot not in decided), count if others is None else min(count, others))
     )
-    due_of = {slot: item.due for slot, item in promised.items() if item.due > after} | {slot: slot for slot in plain}
+    spread = timedelta(seconds=spread_offset_s(row["id"], json.loads(row["definition"]).get("spread_s", 0)))
+    due_of = {slot: item.due for slot, item in promised.items() if item.due > after}
+    due_of |= {slot: slot + spread for slot in plain}
     shown: list[tuple[datetime, str, Json]] = []
     for slot in sorted(due_of, key=lambda slot: (due_of[slot], slot))[:count]:
         exception = promised[slot].exception if slot in promised else None
         note = DECIDED.get(exception or "") or clock_words(clock, slot, slots.zone, zone)
-        moved = due_of[slot] if exception == "move" else None
-        shown.append((due_of[slot], "", slot_json(slot, zone, slot_key(row["id"], slot), note, moved)))
+        if exception is None:
+            note = noted(excluded_words(row, slot, calendars), note)
+        shown.append((due_of[slot], "", slot_json(slot, zone, slot_key(row["id"], slot), note, due_of[slot])))
     mark_together(shown)
     if len(shown) == count:
         end = shown[-1][0]
@@ -101,7 +121,7 @@ def decided_of(planned: Iterable[Record]) -> dict[datetime, Decided]:
     """Scheduled slots that have a row already: when they are due, and what a person decided about them."""
     return {
         from_us(item["slot_at"]): Decided(
-            from_us(item["due_at"]), item["exception"] if item["state"] == "planned" else "used"
+            from_us(item["due_at"]), item["exception"] if item["state"] == "planned" else HAD_TURN[item["state"]]
         )
         for item in planned
         if item["trigger"] == "schedule"
@@ -116,11 +136,12 @@ def by_repeat(
     Slots with a row are promised a run, however far ahead they are, and the others get what is left of the number. Only
     of promises beyond it the first that are due are kept.
     """
-    used = {slot for slot, item in decided.items() if item.exception == "used"}
+    used = {slot for slot, item in decided.items() if item.exception in HAD_TURN.values()}
     if row["repeat_max"] is None:
         return {slot: item for slot, item in decided.items() if slot not in used}, None
-    left = max(0, row["repeat_max"] - row["counted"])
-    runs = [slot for slot, item in decided.items() if item.exception not in {"skip", "used"}]
+    live = sum(item.exception == "live" for item in decided.values())
+    left = max(0, row["repeat_max"] - row["counted"] - live)
+    runs = [slot for slot, item in decided.items() if slot not in used and item.exception != "skip"]
     beyond = used | set(sorted(runs, key=lambda slot: (decided[slot].due, slot))[left:])
     others = max(0, left - len(runs))
     passed = slots.count(now, after, others + len(decided)) - within(slots, decided, now, after)
@@ -139,6 +160,15 @@ def preview_of(slots: RecurrenceSet, zone: str, after: datetime, count: int) -> 
     end = ahead[-1] if len(ahead) == count else after + FAR
     shown = [slot_json(slot, zone, None, clock_words(clock, slot, slots.zone, zone)) for slot in ahead]
     return Preview(shown, left_out(clock, after, end, slots.zone, zone))
+
+
+def excluded_words(row: Record, slot: datetime, calendars: Calendars) -> str | None:
+    """That a slot will not run, and why, where the job names a calendar that says so."""
+    if not calendars:
+        return None
+    names = json.loads(row["definition"]).get("exclude", ())
+    reason = excluded(calendars, names, slot, row["timezone"])
+    return None if reason is None else f"excluded by {reason}"
 
 
 def clock_words(clock: ClockNotes, slot: datetime, zone: str, shown_in: str) -> str | None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from horae.app.apply import apply_folder
+from horae.app.cancel import cancel_run
 from horae.app.exceptions import move_slot, skip_slot
 from horae.app.jobs import add_job, edit_job, pause_jobs, remove_job, replace_text, resume_jobs
+from horae.app.resolve import resolve_run
+from horae.app.retention import prune
 from horae.app.runs import run_job
 from horae.app.undo import undo
 
@@ -18,7 +22,11 @@ VERBS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "resume": resume_jobs,
     "remove": remove_job,
     "run": run_job,
+    "cancel": cancel_run,
+    "resolve": resolve_run,
     "skip": skip_slot,
     "move": move_slot,
     "undo": undo,
+    "apply": apply_folder,
+    "prune": prune,
 }

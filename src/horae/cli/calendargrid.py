@@ -11,7 +11,18 @@ from datetime import date, timedelta
 from itertools import groupby
 from typing import Any
 
-from horae.cli.calendarmarks import SPECIAL_MAX, Part, legend, meanings, meets, painted, sign_of, special, total_of
+from horae.cli.calendarmarks import (
+    SPECIAL_MAX,
+    UNRUN,
+    Part,
+    legend,
+    meanings,
+    meets,
+    painted,
+    sign_of,
+    special,
+    total_of,
+)
 from horae.cli.output import Output, folded
 from horae.core.text import clip, display_width, pad
 from horae.timing.vocabulary import MONTHS, WEEKDAYS
@@ -81,7 +92,7 @@ def _head(day: Json, today: str, width: int) -> Line:
 
 def _run_line(run: Json, colours: dict[str, str | None], width: int) -> Line:
     time = f"{run['time']:<{TIME}}"
-    dim = "grey" if "skipped" in run["marks"] or run["state"] != "active" else None
+    dim = "grey" if UNRUN.intersection(run["marks"]) or run["state"] != "active" else None
     name = clip(run["name"], width - 2 - len(time))
     return [sign_of(run), Part(time, dim), meets(run), Part(name, dim or colours[run["job"]])]
 

@@ -20,12 +20,14 @@ Json = dict[str, Any]
 JOB_COLOURS = ("blue", "green", "magenta", "cyan", None)  # yellow and red are for what is special
 SIGNS = {
     "skipped": ("›", "yellow", "skipped"),
+    "excluded": ("×", "yellow", "excluded by a calendar: will not run"),
     "moved": ("→", "yellow", "moved"),
     "clock": ("±", "yellow", "touched by a clock change"),
     "paused": ("‖", "grey", "paused: will not run"),
     "quarantined": ("■", "red", "its file is broken: will not run"),
     "together": ("=", "red", "at the same time as another"),
 }
+UNRUN = frozenset(("skipped", "excluded"))
 SPECIAL_MAX = 12  # lines of what is special; `--json` has all of it
 
 
@@ -70,7 +72,7 @@ def meets(run: Json) -> Part:
 
 def total_of(day: Json) -> int:
     """How many runs a day will have."""
-    listed = sum(run["state"] == "active" and "skipped" not in run["marks"] for run in day["runs"])
+    listed = sum(run["state"] == "active" and not UNRUN.intersection(run["marks"]) for run in day["runs"])
     return listed + sum(item["count"] for item in day["summaries"] if item["state"] == "active")
 
 
@@ -156,7 +158,7 @@ def _about(run: Json, place: tzinfo) -> str | None:
     if "moved" in run["marks"]:
         was = datetime.fromisoformat(run["slot"]).astimezone(place)
         return f"moved from {short_day(was.date())} {was:%H:%M}"
-    return str(run["note"]).split("; ", maxsplit=1)[0] if "clock" in run["marks"] else None
+    return str(run["note"]).split("; ", maxsplit=1)[0] if {"clock", "excluded"}.intersection(run["marks"]) else None
 
 
 def _meetings(answer: Json, names: Mapping[str, str]) -> Iterator[tuple[datetime, str]]:

@@ -93,6 +93,7 @@ def do_status(args: Namespace, output: Output) -> int:
     answer: dict[str, Any] = {
         "gateway": {key: found.get(key) for key in ("alive", "pid", "since", "version")},
         **{key: found.get(key) for key in ("next_due", "lateness_ms", "live_runs", "waiting", "problems", "stopping")},
+        "gateways": found.get("gateways"),
     }
 
     def render() -> None:
@@ -103,21 +104,40 @@ def do_status(args: Namespace, output: Output) -> int:
             else "no run yet"
         )
         alive = f"alive, pid {found['pid']}, since {found['since']}, version {found['version']}"
+        if house.cluster:
+            alive = f"{sum(one['alive'] for one in answer['gateways'])} alive, on a shared database"
         if answer["stopping"]:
-            alive += "; it is stopping: nothing new starts"
+            alive += f"; {'all are' if house.cluster else 'it is'} stopping: nothing new starts"
         output.pairs([
-            ("gateway", output.paint(alive, "green")),
+            ("gateways" if house.cluster else "gateway", output.paint(alive, "green")),
             ("next due", answer["next_due"] or "nothing is planned"),
             ("lateness", lateness),
             ("running", ", ".join(f"{item['job']} ({item['run']})" for item in answer["live_runs"] or ()) or "nothing"),
         ])  # fmt: skip
+        if house.cluster:
+            _gateways(answer["gateways"], output)
         for item in answer["waiting"] or ():
             output.text(f"  waiting for you: {item['kind']}: {item['job']}: {item['what']}")
+            if item["hint"]:
+                output.text(f"    {item['hint']}")
         for problem in answer["problems"] or ():
             output.text(output.paint(f"  problem: {problem}", "red"))
 
     output.emit(answer, render)
     return 1 if answer["problems"] else 0
+
+
+def _gateways(gateways: list[dict[str, Any]], output: Output) -> None:
+    """Whoever works on a shared store, one a line."""
+    rows: list[tuple[object, ...]] = []
+    for one in gateways:
+        state = "stopping" if one["draining"] else "alive"
+        if not one["alive"]:
+            state = f"gone, its lease ended {one['lease_until']}"
+        rows.append(
+            (one["host"].split("/")[0], one["pid"], state, " ".join(one["labels"]), one["live_runs"], one["since"])
+        )
+    output.table(("HOST", "PID", "STATE", "LABELS", "RUNNING", "SINCE"), rows, soft=(0, 3))
 
 
 def options_doctor(parser: ArgumentParser) -> None:

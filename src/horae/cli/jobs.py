@@ -11,6 +11,7 @@ from typing import Any
 from horae import config
 from horae.cli.editor import edited
 from horae.cli.output import Output, brief
+from horae.cli.policies import policy_fields, policy_options, policy_rows
 from horae.errors import Invalid, Usage
 from horae.wiring import House, open_house
 
@@ -52,6 +53,7 @@ def _field_options(parser: ArgumentParser) -> None:
         help="for times that the clock skips or shows twice: gap=skip,repeat=both",
     )
     parser.add_argument("--env", metavar="NAME", action="append", help="a variable of the gateway that runs may see")
+    policy_options(parser)
 
 
 def fields_of(args: Namespace) -> dict[str, Any]:
@@ -67,6 +69,7 @@ def fields_of(args: Namespace) -> dict[str, Any]:
         "model": args.model,
         "repeat": args.repeat,
         "env": args.env,
+        **policy_fields(args),
     }
     if args.limit is not None:
         fields["limits"] = pairs_of("limits", args.limit)
@@ -191,6 +194,7 @@ def do_show(args: Namespace, output: Output) -> int:
             ("schedule", brief(job["schedule"]) if job["schedule"] else None),
             ("meaning", f"{brief(answer['meaning'])} ({state['timezone']})" if answer["meaning"] else None),
             ("clock change", policy_words(resolved["clock_change"], job["clock_change"] or {})),
+            *policy_rows(job),
             ("starts", shlex.join(resolved["argv"])),
             ("limits", ", ".join(f"{key} {value}" for key, value in limits.items() if value is not None)),
             ("delivers to", ", ".join(resolved["targets"])),

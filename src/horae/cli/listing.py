@@ -34,7 +34,7 @@ def do_list(args: Namespace, output: Output) -> int:
     answer = reader.list_jobs(all=args.all, state=args.state, limit=args.limit, cursor=args.cursor)
     reader.close()
     output.emit(answer, lambda: render(answer, output))
-    if house.holder is None:
+    if not house.fires:
         output.note(NO_GATEWAY)
     return 0
 
@@ -56,7 +56,11 @@ def render(answer: dict[str, Any], output: Output) -> None:
         ]
         for job in jobs
     ]
-    output.table(("JOB", "STATE", "NEXT", "RUNS", "LAST", "RUN"), rows, soft=(0, 3), states=(1, 4, 5))
+    heads: tuple[str, ...] = ("JOB", "STATE", "NEXT", "RUNS", "LAST", "RUN")
+    if not output.terminal:  # the notes below are for terminals
+        rows = [[*row, job["completed_reason"] or ""] for row, job in zip(rows, jobs, strict=True)]
+        heads = (*heads, "WHY")
+    output.table(heads, rows, soft=(0, 3), states=(1, 4, 5))
     for job in jobs:
         if job["problem"]:
             output.note(f"{job['slug']}: {job['problem']['message']}")

@@ -25,6 +25,7 @@ WORDS_CELLS_MAX = 300  # of a schedule or its meaning on a screen; a list of dat
 GAP = 2  # cells between columns
 COLUMN_MIN, SOFT_MIN, COLUMNS_MIN = 4, 12, 3  # what is left on the narrowest screen
 REMARK_INDENT = 8
+EXCEPTIONS_SHOWN = 20  # of what a person decided about single slots, in the answer to an edit
 COLOURS = {
     "red": "31",
     "green": "32",
@@ -67,6 +68,10 @@ class Output:
         if self.terminal:
             text = "\n".join(_shown(line) for line in text.split("\n"))
         sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
+
+    def quoted(self, line: str, colour: str | None = None) -> None:
+        """A line from outside, with its blanks and in a colour, but without what moves the cursor."""
+        self.text(self.paint(_shown(line), colour))
 
     def follow(self, text: str | None, run: str, ended: dict[str, Any] | None = None) -> None:
         """A piece of a live run's output, or its end; with --json one object a line."""
@@ -134,6 +139,7 @@ class Output:
             if answer.get("meaning"):
                 self.text(f"  runs {brief(answer['meaning'])} ({answer['job'].get('timezone', '')})")
             self.slots(answer.get("slots", ()))
+            self.exceptions(answer.get("exceptions") or {})
             if answer.get("undo"):
                 self.text(f"  undo: {answer['undo']}")
             for warning in answer.get("warnings", ()):
@@ -147,6 +153,16 @@ class Output:
             moved = f" → {slot['due']}" if slot["due"] != slot["slot"] else ""
             job = f"  {slot['job']}" if "job" in slot else ""
             self.beside(f"    {slot['slot']}{moved}{job}", f"({slot['note']})" if slot["note"] else "")
+
+    def exceptions(self, found: dict[str, list[dict[str, Any]]]) -> None:
+        """Of the skips and moves of a series that was changed: which still apply, and which are void."""
+        for key, words in (("kept", "still applies"), ("void", "void now")):
+            for item in found.get(key, ())[:EXCEPTIONS_SHOWN]:
+                what = f"{item['slot']} skipped" if item["kind"] == "skip" else f"{item['slot']} moved to {item['to']}"
+                self.beside(f"  {words}: {what}", f"({item['reason']})" if item["reason"] else "")
+            more = len(found.get(key, ())) - EXCEPTIONS_SHOWN
+            if more > 0:
+                self.text(f"  {words}: … and {more} more (`--json` tells them all)")
 
     def beside(self, text: str, remark: str) -> None:
         """A line with a remark behind it; below it where the screen is too narrow for both."""

@@ -1,4 +1,4 @@
-"""`run runs log why`."""
+"""`run cancel runs log`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def do_run(args: Namespace, output: Output) -> int:
     house = open_house(args.home)
     if args.dry:
         return _rehearse(house, args.job, output)
-    if args.wait and house.holder is None:
+    if args.wait and house.gateway() is None:
         raise Unavailable("no gateway is running, so there is nothing to wait for", "start one with `horae up`")
     answer = house.call("run", job=args.job, input=args.input)
     if not args.wait:
@@ -74,7 +74,8 @@ def _wait(house: House, run_id: str) -> dict[str, Any]:
             answer = None  # ordered, not begun
         if answer is not None and answer["run"]["state"] in ENDED and answer["run"]["outcome"] is not None:
             return answer
-        house.ask("status")  # raises when the gateway has gone meanwhile
+        if house.gateway() is None:
+            raise Unavailable("the gateway is gone, and the run has not ended", "start one with `horae up`")
         time.sleep(LOOK_EVERY_S)
 
 
@@ -87,10 +88,9 @@ def do_cancel(args: Namespace, output: Output) -> int:
     """Ask a run to end: TERM, then KILL after its grace."""
     house = open_house(args.home)
     house.exists()
-    house.refuse_runs("cancel")
-    if house.holder is None:
+    if not house.cluster and house.holder is None:
         raise Unavailable("no gateway is running, so no run of it can be cancelled", "`horae runs` shows what there is")
-    output.change(house.ask("cancel", actor=house.actor, run=args.run))
+    output.change(house.call("cancel", run=args.run))
     return 0
 
 
@@ -163,20 +163,24 @@ def do_log(args: Namespace, output: Output) -> int:
 
 def _follow(house: House, run: str, output: Output) -> int:
     """Print a live run's standard output as it comes; with --json one object a line."""
-    shown = 0
+    shown, far = 0, False
     while True:
         answer = house.view("app.views", "run_log", run=run)
         done = answer["run"]["state"] in ENDED
         text = answer["stdout"] if done else ""
-        if not done and house.holder is not None:
-            text = house.ask("so_far", run=answer["run"]["id"])["stdout"]
+        if not done:
+            found = house.so_far(answer["run"]["id"])
+            text = found["stdout"] if found else ""
+            if found is None and answer["run"]["state"] == "running" and house.cluster and not far:
+                far = True
+                output.note("no gateway of this home watches it: what it prints is shown when it has ended")
         if text and len(text) > shown:
             output.follow(text[shown:], answer["run"]["id"])
             shown = len(text)
         if done:
             output.follow(None, answer["run"]["id"], answer["run"])
             return 0
-        if house.holder is None:
+        if not house.cluster and house.holder is None:
             raise Unavailable("the run is live, but no gateway watches it", "`horae up` finds out what became of it")
         time.sleep(LOOK_EVERY_S)
 
@@ -193,60 +197,12 @@ def render_log(answer: dict[str, Any], output: Output) -> None:
         output.text(
             f"delivery: {item['target']} {output.state(item['state'])} {item['reason'] or item['evidence'] or ''}"
         )
-    if answer["message"] is None:
+    if answer["pruned"]:
+        output.text("what it printed was pruned (`[retention]` in config.toml)")
+    elif answer["message"] is None:
         output.text(f"it has not ended; `horae log {run['id']} --follow` shows its output as it comes")
     for title in ("stdout", "stderr"):
         if answer[title]:
             cut = answer[f"{title}_cut_bytes"]
             output.text(output.paint(f"── {title} {f'({cut} bytes were cut) ' if cut else ''}──", "grey"))
             output.outside(answer[title])
-
-
-def options_why(parser: ArgumentParser) -> None:
-    """What `why` takes."""
-    parser.add_argument("job", metavar="JOB", help="id, unique prefix of one, slug, or name")
-    parser.add_argument(
-        "slot", metavar="SLOT", nargs="?", help="an instant, an occurrence key, or `next` (default: the latest ones)"
-    )
-    parser.add_argument("--limit", type=int, default=5, metavar="N", help="how many of the latest (default 5)")
-
-
-def do_why(args: Namespace, output: Output) -> int:
-    """Show decisions."""
-    if not 1 <= args.limit <= LIMIT_MAX:
-        raise Usage(f"--limit must be from 1 to {LIMIT_MAX}, not {args.limit}")
-    answer = open_house(args.home).view("app.views", "why", job=args.job, slot=args.slot, limit=args.limit)
-
-    def render() -> None:
-        for item in answer["occurrences"]:
-            state = output.state(item["outcome"] or item["state"])
-            if item["outcome"] is None and item["exception"]:
-                state += {"skip": ", will be skipped", "move": f", moved to {item['due']}"}[item["exception"]]
-            span = f" to {item['span']['to']}: {item['span']['count']} slots" if item["span"] else ""
-            output.text(f"{item['slot']}{span}  {state}  {item['reason'] or ''}  [{item['key']}]")
-            for decision in item["decisions"]:
-                output.text(f"    {decision['at'] or '-'}  {decision['actor']}: {told(decision)}")
-        if not answer["occurrences"]:
-            output.text("nothing is on record yet; `horae next` shows what is planned")
-
-    output.emit(answer, render)
-    return 0
-
-
-def told(decision: dict[str, Any]) -> str:
-    """One decision in words."""
-    detail = {key: value for key, value in decision["detail"].items() if key != "undo" and value not in (None, "", 0)}
-    match decision["what"]:
-        case "planned" | "ahead":
-            how = "planned" if decision["what"] == "planned" else detail.get("note")
-            return f"{how} by {detail.get('by')} in {detail.get('zone')}"
-        case "claimed":
-            missed = f", it stands for {detail['missed']} missed before it" if detail.get("missed") else ""
-            late = detail.get("late_s", 0)
-            return f"claimed, {short_duration(late)} after it was due" + missed
-        case _:
-            more = ", ".join(
-                f"{key.removesuffix('_s')} {short_duration(value) if key.endswith('_s') else value}"
-                for key, value in detail.items()
-            )
-            return decision["what"].replace("_", " ") + (f": {more}" if more else "")

@@ -51,7 +51,7 @@ def do_next(args: Namespace, output: Output) -> int:
     def render() -> None:
         if answer["meaning"]:
             output.text(f"{brief(answer['meaning'])} ({answer['timezone']})")
-        if answer.get("job", {}).get("state") not in (None, "active"):
+        if answer.get("job", {}).get("state") not in (None, "active", "completed"):
             output.note(f"these slots will not run while the job is {answer['job']['state']}")
         whole = args.job is None and args.schedule is None
         _show(

@@ -12,9 +12,9 @@ from horae.control.place import socket_path
 from horae.errors import Problem, Unavailable, by_code
 
 
-def ask(home: str, verb: str, args: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+def ask(home: str, verb: str, args: dict[str, Any], timeout_s: float, number: int = 1) -> dict[str, Any]:
     """The use case's result, or its refusal raised anew. Raises Unavailable when nobody answers in time."""
-    path, fd = socket_path(home)
+    path, fd = socket_path(home, number)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(timeout_s)

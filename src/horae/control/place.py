@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
 LOCK = "gateway.lock"
 SOCKET = "gateway.sock"
+PLACES_MAX = 8  # gateways of one home, where the store is shared
 TRIES = 10
 PAUSE_S = 0.05
 
 
-def holder(home: str) -> dict[str, Any] | None:
-    """Who holds the home now: pid, since, version; None when nobody does."""
-    path = os.path.join(home, "state", LOCK)
+def holder(home: str, number: int = 1) -> dict[str, Any] | None:
+    """Who holds the home (or the n-th place in it) now: pid, since, version; None when nobody does."""
+    path = os.path.join(home, "state", numbered(LOCK, number))
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -46,11 +47,14 @@ def holder(home: str) -> dict[str, Any] | None:
 
 
 class HomeLock:
-    """The exclusive hold of a gateway on its home."""
+    """The exclusive hold of a gateway on its home; with a shared store, on one of several places in it."""
 
-    def __init__(self, home: str) -> None:
-        self._path = os.path.join(home, "state", LOCK)
+    def __init__(self, home: str, *, shared: bool = False) -> None:
+        self._home = home
+        self._shared = shared
         self._fd: int | None = None
+        self.number = 1
+        """Which place this is: it has a socket of its own."""
 
     def take(self, who: dict[str, Any]) -> None:
         """Take it or raise Conflict with who has it.
@@ -62,12 +66,22 @@ class HomeLock:
                 self._try(who)
                 return
             except Conflict:
-                time.sleep(PAUSE_S)
-        self._try(who)
+                if self._shared and self.number < PLACES_MAX:
+                    self.number += 1
+                else:
+                    time.sleep(PAUSE_S)
+        try:
+            self._try(who)
+        except Conflict as refusal:
+            if not self._shared:
+                raise
+            says = f"{PLACES_MAX} gateways run for this home already, and it has no more places"
+            raise Conflict(says, "use another home with --home", **refusal.details) from None
 
     def _try(self, who: dict[str, Any]) -> None:
-        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)  # a home fresh from git has no state yet
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        path = os.path.join(self._home, "state", numbered(LOCK, self.number))
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # a home fresh from git has no state yet
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -90,13 +104,20 @@ class HomeLock:
             self._fd = None
 
 
-def socket_path(home: str) -> tuple[str, int | None]:
+def numbered(name: str, number: int) -> str:
+    """The file of the n-th gateway of a home; the first one's has no number."""
+    stem, ending = os.path.splitext(name)
+    return name if number == 1 else f"{stem}-{number}{ending}"
+
+
+def socket_path(home: str, number: int = 1) -> tuple[str, int | None]:
     """A path for bind and connect, and the descriptor that must stay open meanwhile (where the path would be too long)."""
-    path = os.path.join(home, "state", SOCKET)
+    name = numbered(SOCKET, number)
+    path = os.path.join(home, "state", name)
     if len(os.fsencode(path)) < 100 or sys.platform != "linux":
         return path, None
     fd = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    return f"/proc/self/fd/{fd}/{SOCKET}", fd
+    return f"/proc/self/fd/{fd}/{name}", fd
 
 
 def _who(fd: int) -> dict[str, Any]:

@@ -26,9 +26,9 @@ Verbs = Mapping[str, Callable[..., Any]]
 
 
 @asynccontextmanager
-async def serving(home: str, verbs: Verbs) -> AsyncGenerator[None]:
-    """Serve the home's socket while the block runs. `verbs` take keyword arguments and return JSON."""
-    path, fd = socket_path(home)
+async def serving(home: str, number: int, verbs: Verbs) -> AsyncGenerator[None]:
+    """Serve the home's n-th socket while the block runs. `verbs` take keyword arguments and return JSON."""
+    path, fd = socket_path(home, number)
     with suppress(FileNotFoundError):
         os.unlink(path)  # we hold the lock, so whoever made it is gone
     mask = os.umask(0o177)

@@ -11,25 +11,31 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, cast, get_args
 
-from horae.core.model import ClockChange, Job, Limits
+from horae.core.model import CatchUp, Cause, ClockChange, Job, Limits, Overlap, Retries
 from horae.errors import Invalid
 from horae.timing.clockchange import Gap, Repeat
 
-PARTS: dict[str, type[ClockChange | Limits]] = {"clock_change": ClockChange, "limits": Limits}
+PARTS: dict[str, type[ClockChange | Limits | Retries]] = {
+    "clock_change": ClockChange,
+    "limits": Limits,
+    "retries": Retries,
+}
 DEFAULTS: dict[str, Any] = (
     {f.name: f.default for f in fields(Job)} | {"id": ""} | {key: kind() for key, kind in PARTS.items()}
 )
 _PART_FIELDS = {key: tuple(sorted(f.name for f in fields(kind))) for key, kind in PARTS.items()}
 _ALWAYS = ("id", "slug", "name", "schedule", "timezone")
-_LISTS = ("command", "deliver", "skills", "env")
+_LISTS = ("command", "deliver", "skills", "env", "exclude", "runs_on")
 _TYPES: dict[str, tuple[type, ...]] = {  # what the fields are in JSON
-    **dict.fromkeys((*_ALWAYS, "prompt", "script", "model"), (str,)),
+    **dict.fromkeys((*_ALWAYS, "prompt", "script", "model", "starts", "ends", "group", "catch_up", "overlap"), (str,)),
     **dict.fromkeys(("agent", "enabled"), (bool,)),
     **dict.fromkeys(_LISTS, (list,)),
-    "repeat": (int,),
+    **dict.fromkeys(("repeat", "spread_s", "not_later_than_s", "priority"), (int,)),
     **dict.fromkeys(PARTS, (dict,)),
 }
 _WORDS = {"gap": get_args(Gap), "repeat": get_args(Repeat)}
+_CHOICES = {"catch_up": get_args(CatchUp), "overlap": get_args(Overlap)}
+_CAUSES = get_args(Cause)
 
 
 def definition(job: Job) -> dict[str, object]:
@@ -58,7 +64,11 @@ def described(job: Job | None) -> dict[str, Any]:
 
 
 def _part(job: Job, key: str) -> dict[str, Any]:
-    return {name: getattr(getattr(job, key), name) for name in _PART_FIELDS[key]}
+    return {name: _plain(getattr(getattr(job, key), name)) for name in _PART_FIELDS[key]}
+
+
+def _plain(value: object) -> object:
+    return [*cast("tuple[object, ...]", value)] if isinstance(value, tuple) else value
 
 
 def from_definition(values: object) -> Job:
@@ -75,7 +85,9 @@ def from_definition(values: object) -> Job:
             raise _damaged(key)
         if key == "clock_change" and not all(said in _WORDS.get(name, ()) for name, said in value.items()):
             raise _damaged(key)
-        given[key] = tuple(value) if key in _LISTS else value
+        if key in _CHOICES and value not in _CHOICES[key]:
+            raise _damaged(key)
+        given[key] = tuple(value) if key in _LISTS else _retries(value) if key == "retries" else value
     for key in _ALWAYS:
         if key not in given:
             raise _damaged(key)
@@ -86,6 +98,17 @@ def from_definition(values: object) -> Job:
             except TypeError:
                 raise _damaged(key) from None
     return Job(**given)
+
+
+def _retries(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of that part; lists are tuples there."""
+    causes = values.get("on", [])
+    amounts = [amount for name, amount in values.items() if name != "on"]
+    if type(causes) is not list or not all(cause in _CAUSES for cause in cast("list[object]", causes)):
+        raise _damaged("retries")
+    if not all(type(amount) in {int, float} for amount in amounts) or type(values.get("max", 0)) is not int:
+        raise _damaged("retries")
+    return {**values, "on": tuple(cast("list[str]", causes))} if "on" in values else {**values}
 
 
 def _damaged(key: str) -> Invalid:
@@ -103,6 +126,9 @@ def cadence_digest(job: Job) -> str:
     decides: list[object] = [job.schedule, job.timezone, job.repeat, job.enabled]
     if job.clock_change != ClockChange():  # of a job that says nothing about it, the digest is that of older versions
         decides += [job.clock_change.gap, job.clock_change.repeat]
+    said = {key: value for key in ("starts", "ends", "spread_s") if (value := getattr(job, key))}
+    if said:
+        decides.append(said)
     return _digest(decides)
 
 

@@ -2,22 +2,27 @@
 
 A reader takes (file, key, node) and returns the value for the `Job`, or raises `Invalid` for that line. `written` is
 its inverse: the text, the list of texts or the mapping of texts that stands in a file. The readers themselves are in
-`fieldvalues` (a text, a list) and `fieldmaps` (a mapping).
+`fieldvalues` (a text, a list), `fieldpolicies` (the same, of what is said about a job's slots) and `fieldmaps` (a
+mapping).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import cast
+from typing import cast, get_args
 
-from horae.core import fieldvalues
+from horae.core import fieldpolicies, fieldvalues
 from horae.core.fieldmaps import FIELD_MAPS, mapping, where_it_belongs, written_mapping
-from horae.core.fieldvalues import WHOLE, Form
+from horae.core.fieldvalues import Form
 from horae.core.frontmatter import Node
-from horae.core.scalars import Written
+from horae.core.model import CatchUp, Overlap
+from horae.core.scalars import Written, written_duration
 from horae.errors import Invalid
 
-# In the canonical order: what it is, when, what runs, and where the result goes.
+_NUMBER = re.compile("-?[0-9]{1,15}")
+
+# In the canonical order: what it is, when, what becomes of slots that cannot run then, what runs, where the result goes.
 FORMS: dict[str, Form] = {
     "id": fieldvalues.identity,
     "name": fieldvalues.name,
@@ -25,7 +30,18 @@ FORMS: dict[str, Form] = {
     "timezone": fieldvalues.text,
     "clock_change": mapping,
     "repeat": fieldvalues.repeat,
+    "starts": fieldpolicies.bound,
+    "ends": fieldpolicies.bound,
+    "exclude": fieldpolicies.calendars,
+    "spread": fieldpolicies.spread,
     "enabled": fieldvalues.truth,
+    "catch_up": fieldvalues.one_of(get_args(CatchUp)),
+    "not_later_than": fieldpolicies.not_later_than,
+    "overlap": fieldvalues.one_of(get_args(Overlap)),
+    "retries": mapping,
+    "group": fieldpolicies.group,
+    "priority": fieldpolicies.priority,
+    "runs_on": fieldpolicies.labels,
     "agent": fieldvalues.truth,
     "skills": fieldvalues.strings,
     "model": fieldvalues.text,
@@ -36,6 +52,8 @@ FORMS: dict[str, Form] = {
     "limits": mapping,
 }
 ORDER = tuple(FORMS)
+FIELDS = {key: {"spread": "spread_s", "not_later_than": "not_later_than_s"}.get(key, key) for key in ORDER}
+"""The field of a `Job` for each key: seconds say so in their name."""
 
 
 def unknown(file: str, node: Node, key: str) -> Invalid:
@@ -50,8 +68,10 @@ def written(key: str, value: object) -> Written:
     """
     if key in FIELD_MAPS:
         return written_mapping(key, value)
-    if key == "repeat" and isinstance(value, str) and WHOLE.fullmatch(value):
+    if key in ("repeat", "priority") and isinstance(value, str) and _NUMBER.fullmatch(value):
         return int(value)
+    if key in ("spread", "not_later_than") and type(value) is int:
+        return written_duration(value)
     if isinstance(value, bool | int | str):
         return value
     if isinstance(value, list | tuple):

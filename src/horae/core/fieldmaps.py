@@ -11,13 +11,25 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple, cast, get_args
 
-from horae.core.fieldvalues import COUNT_MAX, KINDS, WHOLE, Form, refuse, shown, text, unknown
-from horae.core.frontmatter import Node, fault
-from horae.core.model import ClockChange, Limits
-from horae.core.scalars import Written
+from horae.core.fieldvalues import (
+    COUNT_MAX,
+    KINDS,
+    WHOLE,
+    Form,
+    duration,
+    one_of,
+    refuse,
+    shown,
+    some_of,
+    text,
+    unknown,
+)
+from horae.core.frontmatter import Node
+from horae.core.model import Cause, ClockChange, Limits, Retries
+from horae.core.scalars import Written, written_duration, written_texts
 from horae.errors import Invalid
+from horae.limits import RETRIES_MAX
 from horae.timing.clockchange import Gap, Repeat
-from horae.timing.durations import parse_duration
 
 USD_MAX = 10**6
 
@@ -25,24 +37,16 @@ _MONEY = re.compile(r"[0-9]{1,7}(?:\.[0-9]{1,12})?")
 _AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?([kmg]?)(?:i?b)?", re.IGNORECASE)
 
 
+Part = Limits | ClockChange | Retries
+
+
 class FieldMap(NamedTuple):
     """One such key: the type of the part, each entry with the part's field and its reader, the writer of an entry."""
 
-    part: type[Limits | ClockChange]
+    part: type[Part]
     entries: Mapping[str, tuple[str, Form]]
     write: Callable[[str, object], Written]
     example: str
-
-
-def _duration(file: str, key: str, node: Node) -> float:
-    value = text(file, key, node, "a duration such as 20m")
-    try:
-        seconds = float(parse_duration(value))
-    except Invalid as error:
-        raise fault(file, node.line, key, f"`{key}`: {error.message}", "a duration such as 20m", error.hint) from error
-    if not 0 < seconds <= COUNT_MAX:
-        refuse(file, key, node, "must be more than nothing", "a duration such as 20m", "Leave it out for no limit.")
-    return seconds
 
 
 def _amount(unit: int, expected: str) -> Form:
@@ -64,6 +68,14 @@ def _turns(file: str, key: str, node: Node) -> int:
     return int(value)
 
 
+def _tries(file: str, key: str, node: Node) -> int:
+    expected = f"a whole number from 0 to {RETRIES_MAX}"
+    value = text(file, key, node, expected)
+    if not WHOLE.fullmatch(value) or int(value) > RETRIES_MAX:
+        refuse(file, key, node, f"must be {expected}; it says {shown(node)}", expected)
+    return int(value)
+
+
 def _usd(file: str, key: str, node: Node) -> float:
     expected = "dollars such as 0.50"
     value = text(file, key, node, expected)
@@ -72,22 +84,16 @@ def _usd(file: str, key: str, node: Node) -> float:
     return float(value)
 
 
-def _one_of(words: tuple[str, ...]) -> Form:
-    expected = f"{', '.join(words[:-1])} or {words[-1]}"
-
-    def form(file: str, key: str, node: Node) -> str:
-        value = text(file, key, node, expected).lower()
-        if value not in words:
-            refuse(file, key, node, f"must be {expected}; it says {shown(node)}", expected)
-        return value
-
-    return form
+def _causes(file: str, key: str, node: Node) -> tuple[str, ...]:
+    """What is tried again, in the order of the table."""
+    values = some_of(file, key, node, get_args(Cause))
+    return tuple(cause for cause in get_args(Cause) if cause in values)
 
 
 LIMITS: dict[str, tuple[str, Form]] = {
-    "wall": ("wall_s", _duration),
-    "idle": ("idle_s", _duration),
-    "script": ("script_s", _duration),
+    "wall": ("wall_s", duration),
+    "idle": ("idle_s", duration),
+    "script": ("script_s", duration),
     "output": ("output_bytes", _amount(1024, "a number of bytes such as 256k")),
     "turns": ("turns", _turns),
     "tokens": ("tokens", _amount(1000, "a number of tokens such as 200k")),
@@ -95,8 +101,15 @@ LIMITS: dict[str, tuple[str, Form]] = {
 }
 
 CLOCK_CHANGE: dict[str, tuple[str, Form]] = {
-    "gap": ("gap", _one_of(get_args(Gap))),
-    "repeat": ("repeat", _one_of(get_args(Repeat))),
+    "gap": ("gap", one_of(get_args(Gap))),
+    "repeat": ("repeat", one_of(get_args(Repeat))),
+}
+
+RETRIES: dict[str, tuple[str, Form]] = {
+    "max": ("max", _tries),
+    "backoff": ("backoff_s", duration),
+    "ceiling": ("ceiling_s", duration),
+    "on": ("on", _causes),
 }
 
 
@@ -105,11 +118,14 @@ def entries_of(key: str, part: object) -> dict[str, object]:
     return {entry: getattr(part, field) for entry, (field, _) in FIELD_MAPS[key].entries.items()}
 
 
-def mapping(file: str, key: str, node: Node) -> Limits | ClockChange:
+def mapping(file: str, key: str, node: Node) -> Part:
     """The reader of these keys."""
     known = FIELD_MAPS[key]
     if node.kind != "map":
-        refuse(file, key, node, f"must be a mapping, not {KINDS[node.kind]}", "a mapping", _example(key))
+        hint = (
+            f"Write {key}: {{max: {node.text}}}" if key == "retries" and WHOLE.fullmatch(node.text) else _example(key)
+        )
+        refuse(file, key, node, f"must be a mapping, not {KINDS[node.kind]}", "a mapping", hint)
     values: dict[str, Any] = {}
     for entry, child in node.entries.items():
         if entry not in known.entries:
@@ -161,8 +177,7 @@ def _limit(limit: str, amount: object) -> Written:
         says = f"`limits.{limit}` must be whole, not {amount!r}"
         raise Invalid(says, key=f"limits.{limit}", expected="a whole number")
     if limit in ("wall", "idle", "script"):
-        size, unit = next((size, unit) for size, unit in ((3600, "h"), (60, "m"), (1, "s")) if whole % size == 0)
-        return f"{whole // size}{unit}"
+        return written_duration(whole)
     step = {"output": 1024, "tokens": 1000}.get(limit, 0)
     for power, unit in ((2, "M"), (1, "k")) if step else ():
         if whole and whole % step**power == 0:
@@ -170,7 +185,19 @@ def _limit(limit: str, amount: object) -> Written:
     return whole
 
 
+def _retry(entry: str, said: object) -> Written:
+    if entry == "on":
+        return written_texts(f"retries.{entry}", said)
+    if isinstance(said, str):
+        return int(said) if entry == "max" and WHOLE.fullmatch(said) else said
+    if isinstance(said, bool) or not isinstance(said, int | float) or said != int(said):
+        key = f"retries.{entry}"
+        raise Invalid(f"`{key}` cannot be written as {said!r}", key=key, expected="a whole number")
+    return int(said) if entry == "max" else written_duration(int(said))
+
+
 FIELD_MAPS: dict[str, FieldMap] = {
     "clock_change": FieldMap(ClockChange, CLOCK_CHANGE, _word, "{gap: skip, repeat: both}"),
+    "retries": FieldMap(Retries, RETRIES, _retry, "{max: 3, backoff: 30s}"),
     "limits": FieldMap(Limits, LIMITS, _limit, "{wall: 20m, tokens: 200k}"),
 }

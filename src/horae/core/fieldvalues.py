@@ -16,6 +16,7 @@ from horae.core.frontmatter import Node, fault
 from horae.core.text import clean_name
 from horae.errors import Invalid
 from horae.timing.clockchange import Repeat
+from horae.timing.durations import parse_duration
 
 Form = Callable[[str, str, Node], object]
 
@@ -114,6 +115,33 @@ def name(file: str, key: str, node: Node) -> str:
     return value
 
 
+def duration(file: str, key: str, node: Node) -> float:
+    """Seconds, more than none."""
+    value = text(file, key, node, "a duration such as 20m")
+    try:
+        seconds = float(parse_duration(value))
+    except Invalid as error:
+        raise fault(file, node.line, key, f"`{key}`: {error.message}", "a duration such as 20m", error.hint) from error
+    if not 0 < seconds <= COUNT_MAX:
+        refuse(file, key, node, "must be more than nothing", "a duration such as 20m", "Leave it out for no limit.")
+    return seconds
+
+
+def one_of(words: tuple[str, ...]) -> Form:
+    """One of a few words."""
+    expected = f"{', '.join(words[:-1])} or {words[-1]}"
+
+    def form(file: str, key: str, node: Node) -> str:
+        value = text(file, key, node, expected).lower()
+        if value not in words:
+            near = difflib.get_close_matches(value[:60], words, 1, 0.6)
+            hint = f"Did you mean `{near[0]}`?" if near else None
+            refuse(file, key, node, f"must be {expected}; it says {shown(node)}", expected, hint)
+        return value
+
+    return form
+
+
 def script(file: str, key: str, node: Node) -> str:
     """A path below scripts/. Whether the file is there, and where links lead, is checked when it is used."""
     expected = "a file below scripts/"
@@ -132,6 +160,21 @@ def strings(file: str, key: str, node: Node) -> tuple[str, ...]:
         hint = f"Write {key}: [{node.text}]" if node.kind == "text" and node.text else f"Write {key}: [one, two]"
         refuse(file, key, node, f"must be a list, not {KINDS[node.kind]}", "a list", hint)
     values = tuple(text(file, key, item) for item in node.items)
+    _each_once(file, key, node, values)
+    return values
+
+
+def some_of(file: str, key: str, node: Node, words: tuple[str, ...]) -> tuple[str, ...]:
+    """A list of some of a few words, or one text with commas; at least one."""
+    expected = f"a list of {', '.join(words[:-1])} and {words[-1]}"
+    values = strings(file, key, node) if node.kind != "text" else tuple(re.split(r"\s*[,+]\s*", text(file, key, node)))
+    for value in values:
+        if value not in words:
+            near = difflib.get_close_matches(value[:60], words, 1, 0.6)
+            hint = f"Did you mean `{near[0]}`?" if near else f"Write {key.rpartition('.')[2]}: [{', '.join(words)}]"
+            refuse(file, key, node, f"must be {expected}; it says {value!r}", expected, hint)
+    if not values:
+        refuse(file, key, node, "names none", expected, "Leave it out for all of them.")
     _each_once(file, key, node, values)
     return values
 

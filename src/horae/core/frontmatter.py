@@ -22,7 +22,7 @@ import yaml
 from horae import limits
 from horae.errors import Invalid
 
-NESTING_MAX = 3  # one more than any key needs, so that the key's own reader can say what it expects
+NESTING_MAX = 3  # as deep as the deepest key goes; what is too deep elsewhere, the key's own reader says
 PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # a wheel without the C parser reads the same, more slowly
 
 _QUOTE = "Put the value in quotes."

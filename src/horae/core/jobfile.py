@@ -19,15 +19,17 @@ from typing import Any
 
 from horae import limits
 from horae.core import fieldforms, frontmatter
+from horae.core.cadence import bound_of
 from horae.core.definition import DEFAULTS, cadence_digest, definition, digest, from_definition
-from horae.core.fieldforms import ORDER, written
+from horae.core.fieldforms import FIELDS, ORDER, written
 from horae.core.frontmatter import Node, fault
 from horae.core.jobedit import edit
-from horae.core.model import Job
-from horae.core.scalars import render
+from horae.core.model import Job, Retries
+from horae.core.scalars import render, written_duration
 from horae.core.slug import slug_of, unique_slug
 from horae.core.text import clean_name
 from horae.errors import Invalid
+from horae.limits import BACKOFF_DEFAULT_S
 from horae.timing.schedule import parse_schedule
 from horae.timing.zones import zone
 
@@ -52,7 +54,7 @@ def read(text: str, *, file: str, slug: str, default_timezone: str = "UTC", anch
         form = fieldforms.FORMS.get(key)
         if form is None:
             raise fieldforms.unknown(file, node, key)
-        values[key] = form(file, key, node)
+        values[FIELDS[key]] = form(file, key, node)
     values.setdefault("id", "")
     values.setdefault("name", clean_name(slug)[: limits.NAME_CHARS_MAX] or slug_of(slug))
     values.setdefault("timezone", default_timezone)
@@ -60,6 +62,7 @@ def read(text: str, *, file: str, slug: str, default_timezone: str = "UTC", anch
     prompt = frontmatter.plain_prompt(parts.body, file, parts.opening + parts.front + parts.closing)
     job = Job(slug=slug, prompt=prompt, **values)
     _check_work(file, entries, job)
+    _check_policies(file, entries, job)
     return job
 
 
@@ -96,18 +99,42 @@ def _check_work(file: str, entries: Mapping[str, Node], job: Job) -> None:
         raise fault(file, None, "prompt", says, "a prompt", hint)
 
 
+def _check_policies(file: str, entries: Mapping[str, Node], job: Job) -> None:
+    """What is said about slots has a place in the zone's calendar, and makes sense together."""
+    known: dict[str, datetime] = {}
+    for key, text in (("starts", job.starts), ("ends", job.ends)):
+        if text is not None:
+            try:
+                known[key] = bound_of(text, job.timezone, last=key == "ends")
+            except Invalid as error:
+                expected = "a day such as 2026-12-24, or an instant"
+                raise fault(file, entries[key].line, key, f"`{key}`: {error.message}", expected, error.hint) from error
+    if len(known) == 2 and known["ends"] < known["starts"]:
+        says, hint = f"`ends: {job.ends}` is before `starts: {job.starts}`: there would be no slot", "Swap the two."
+        raise fault(file, entries["ends"].line, "ends", says, "an end behind the start", hint)
+    tries = job.retries
+    if tries != Retries() and tries.max is None:
+        says = "`retries` does not say how often: `max` is missing"
+        raise fault(file, entries["retries"].line, "retries.max", says, "a number of retries", "Add max: 3.")
+    first = BACKOFF_DEFAULT_S if tries.backoff_s is None else tries.backoff_s
+    if tries.ceiling_s is not None and tries.ceiling_s < first:
+        says = f"`retries.ceiling` is less than the first pause of {written_duration(int(first))}"
+        raise fault(file, entries["retries"].line, "retries.ceiling", says, "a ceiling above `backoff`")
+
+
 def compose(job: Job) -> str:
     """The file of a new job, in the canonical order, defaults left out. Raises Invalid when no file could say this."""
     file = f"{job.slug}.md"
     lines: list[str] = []
     for key in ORDER:
-        value = getattr(job, key)
-        if key in {"name", "schedule", "timezone"} or value != DEFAULTS[key]:
+        value = getattr(job, FIELDS[key])
+        if key in {"name", "schedule", "timezone"} or value != DEFAULTS[FIELDS[key]]:
             lines.append(f"{key}: {render(written(key, value))}\n")
     prompt = frontmatter.plain_prompt(job.prompt, file)
     text = "---\n" + "".join(lines) + "---\n" + (f"{prompt}\n" if prompt else "")
     again, asked = read(text, file=file, slug=job.slug), replace(job, prompt=prompt)
     if again != asked:
-        key = next(name for name in DEFAULTS if getattr(again, name) != getattr(asked, name))
-        raise fault(file, None, key, f"`{key}` cannot be written as {getattr(job, key)!r}", "a plain value")
+        field = next(name for name in DEFAULTS if getattr(again, name) != getattr(asked, name))
+        key = next((key for key in ORDER if FIELDS[key] == field), field)
+        raise fault(file, None, key, f"`{key}` cannot be written as {getattr(job, field)!r}", "a plain value")
     return text

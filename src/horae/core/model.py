@@ -5,10 +5,22 @@ Instants are aware datetimes in UTC; slots are whole seconds. Durations are seco
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal
 
+from horae.core.exclusion import Calendar
 from horae.timing.clockchange import Gap, Repeat
+
+CatchUp = Literal["skip", "once", "all"]
+"""What becomes of slots that nothing started in time: none of them runs, the latest one does, or each one."""
+
+Overlap = Literal["skip", "queue_one", "queue", "cancel_running", "allow"]
+"""What becomes of a slot that comes due while a run of its job is live."""
+
+Cause = Literal["failure", "timeout", "start"]
+"""Why an attempt is known to have failed: by its own exit, by its wall limit, or it could not be started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +45,16 @@ class ClockChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Retries:
+    """How often, and how soon, a known failure is tried again. None means the default of `core/retry.py`."""
+
+    max: int | None = None
+    backoff_s: float | None = None
+    ceiling_s: float | None = None
+    on: tuple[Cause, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """A definition, as its file says it. `id` is empty until one is given."""
 
@@ -54,6 +76,25 @@ class Job:
     enabled: bool = True
     env: tuple[str, ...] = ()
     """Names of the gateway's environment variables that the run may see."""
+    starts: str | None = None
+    """No slot before it: a day, or an instant. As the file says it; `core/cadence.py` makes an instant of it."""
+    ends: str | None = None
+    """No slot after it; a day is included."""
+    exclude: tuple[str, ...] = ()
+    """Calendars of the settings whose times have no run."""
+    spread_s: int = 0
+    """Slots are due by a stable part of this later, so that many jobs of one schedule do not start at once."""
+    catch_up: CatchUp = "once"
+    not_later_than_s: int | None = None
+    """A slot that is later than this is missed, whatever `catch_up` says."""
+    overlap: Overlap = "skip"
+    retries: Retries = field(default_factory=Retries)
+    group: str | None = None
+    """The concurrency group: its limit is in the settings."""
+    priority: int = 0
+    """Of what is due, higher first."""
+    runs_on: tuple[str, ...] = ()
+    """Labels that a gateway must have, sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +116,8 @@ class Claim:
     """How many slots before this one were missed and are made up for by this run."""
     input: str | None
     job: Job
+    failures: int = 0
+    """How many attempts of it have failed so far. `attempt` also counts those that were given back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +180,43 @@ class Owner:
     boot: str
     pid: int
     pid_started: int
+    labels: frozenset[str] = frozenset()
+    """What jobs may ask for with `runs_on`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaseholder:
+    """A gateway that owns open runs, and until when it counts as alive."""
+
+    owner: Owner
+    lease_until: datetime
+    stopped: bool
+    """Whether it has signed off: its runs wait for it to come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """An attempt that has come to its end, and what follows from it."""
+
+    claim: Claim
+    ending: Ending
+    kept: Mapping[str, Receipt]
+    """Receipts of targets that writing this end reaches by itself."""
+    started: datetime | None = None
+    retry_s: float | None = None
+    """After how long it is tried again; None when it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What of the config decides about claims."""
+
+    labels: frozenset[str] = frozenset()
+    """What this gateway offers to jobs that name labels."""
+    groups: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many runs of a concurrency group may be live at once; one, of a group that is not named here."""
+    calendars: Mapping[str, Calendar] = field(default_factory=dict[str, Calendar])
+    """Exclusion calendars by name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ one answers at creation, in `doctor` and directly before a run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from horae.core.model import Job
@@ -21,8 +22,25 @@ class Facts:
     problems: tuple[str, ...] = ()
 
 
-def preflight(job: Job, facts: Facts, unreachable: Callable[[str], str | None]) -> tuple[str, ...]:
-    """The reasons why this job cannot run now; empty means go. `unreachable(target)` says why a target cannot be reached."""
+def preflight(
+    job: Job, facts: Facts, unreachable: Callable[[str], str | None], calendars: Collection[str] | None = None
+) -> tuple[str, ...]:
+    """The reasons why this job cannot run now; empty means go.
+
+    `unreachable(target)` says why a target cannot be reached. `calendars` are those that the settings have; None: they are
+    not looked at.
+    """
     reasons = [*facts.problems]
     reasons += [f"target {target}: {why}" for target in job.deliver if (why := unreachable(target))]
+    if calendars is not None:
+        reasons += [_no_calendar(name, calendars) for name in job.exclude if name not in calendars]
     return tuple(reasons)
+
+
+def _no_calendar(name: str, known: Collection[str]) -> str:
+    """What runs on a holiday all the same is worse than what does not run: a calendar that is gone blocks."""
+    says = f"exclusion calendar {name}: config.toml has no [calendars.{name}]"
+    near = difflib.get_close_matches(name, known, 3, 0.6)
+    if near:
+        return f"{says} (did you mean {' or '.join(near)}?)"
+    return f"{says} (it has {', '.join(sorted(known)[:10]) if known else 'none'})"

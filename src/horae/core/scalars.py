@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import TypeAlias
+from typing import TypeAlias, cast
+
+from horae.errors import Invalid
 
 Written: TypeAlias = "bool | int | Decimal | str | list[str] | dict[str, Written]"
 """What can stand behind a key."""
@@ -35,6 +38,23 @@ def render(value: Written, *, flow: bool = False) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(render(item, flow=True) for item in value) + "]"
     return str(value) if isinstance(value, int) else format(value, "f")
+
+
+def written_duration(seconds: int) -> str:
+    """In the largest unit that leaves no rest: 20m, 90s, 2h."""
+    size, unit = next((size, unit) for size, unit in ((3600, "h"), (60, "m"), (1, "s")) if seconds % size == 0)
+    return f"{seconds // size}{unit}"
+
+
+def written_texts(key: str, value: object) -> list[str]:
+    """A list of texts, or one text with commas or plus signs between them, as a list. Raises Invalid."""
+    items = re.split(r"[,+]", value) if isinstance(value, str) else value
+    if not isinstance(items, list | tuple):
+        raise Invalid(f"`{key}` cannot be written as {value!r}", key=key, expected="a list of texts")
+    texts = [item.strip() for item in cast("Sequence[object]", items) if isinstance(item, str)]
+    if len(texts) < len(cast("Sequence[object]", items)):
+        raise Invalid(f"`{key}` cannot be written as {value!r}", key=key, expected="a list of texts")
+    return texts
 
 
 def quoted(value: str, style: str = '"') -> str:

@@ -1,4 +1,7 @@
-"""From a name to the name of a file: lower-case ASCII, safe in a shell, on every file system and in a URL."""
+"""From a name to the name of a file: lower-case ASCII, safe in a shell, on every file system and in a URL.
+
+And what other names look like that people give and files refer to: of calendars, groups and labels.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,14 @@ FALLBACK = "job"
 _LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ŋ": "n"})
 _DEVICES = {"con", "prn", "aux", "nul"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)}
 RESERVED = _DEVICES | {"readme", "license", "index"}  # files with a meaning of their own in a folder under git
+
+NAMED = "lower-case letters, digits, - and _, at most 40"
+_NAME_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
+
+
+def is_name(value: str) -> bool:
+    """Whether a calendar, a group or a label may be called this."""
+    return 0 < len(value) <= 40 and value[0] not in "-_" and _NAME_CHARS.issuperset(value)
 
 
 def slug_of(name: str) -> str:

@@ -7,8 +7,10 @@ The SQL CHECKs in `store/migrations/` and the diagrams in `docs/states.md` come 
 tests fail when they differ.
 
 - An *occurrence* is the obligation to account for one slot. It is `planned` before it is due, `claimed` while a run
-  carries it out, and ends `settled` with exactly one outcome. Only `release` goes back: nothing had happened yet.
-- A *run* is one attempt. A retry is a new row, so no state of a run ever recurs.
+  carries it out, and ends `settled` with exactly one outcome. Only `release` and `retry` go back: nothing had happened
+  yet, or a known failure is tried again.
+- A *run* is one attempt. A retry is a new row, so no state of a run ever recurs. It is over with `unknown` too: what
+  nobody saw, no program can find out later. Only a person can say how it ended (`vouch`, `condemn`).
 - A *delivery* is one result for one target. `unknown` means that it may have arrived; nothing resends it by itself.
 
 This module imports nothing, so that the command line starts fast.
@@ -20,17 +22,17 @@ Table = dict[str, dict[str, str]]
 
 OCCURRENCE: Table = {
     "planned": {"claim": "claimed", "settle": "settled"},
-    "claimed": {"release": "planned", "settle": "settled"},
+    "claimed": {"release": "planned", "retry": "planned", "settle": "settled"},
     "settled": {},
 }
 
 RUN: Table = {
-    "claimed": {"start": "running", "block": "blocked", "release": "released"},
+    "claimed": {"start": "running", "block": "blocked", "release": "released", "call_off": "cancelled"},
     "running": {"complete": "completed", "fail": "failed", "cancel": "cancelled", "lose": "unknown"},
     "completed": {},
     "failed": {},
     "cancelled": {},
-    "unknown": {},
+    "unknown": {"vouch": "completed", "condemn": "failed"},
     "blocked": {},
     "released": {},
 }
@@ -45,6 +47,7 @@ DELIVERY: Table = {
     "expired": {},
 }
 
+OPEN = ("claimed", "running")  # a run in one of these has an owner, who will end it
 OUTCOMES = ("ran", "skipped", "missed", "blocked", "void")
 TRIGGERS = ("schedule", "manual")
 HELD = "gone"  # the signature of a file that vanished and whose job waits for a person

@@ -4,6 +4,9 @@ There is no tick. The loop claims what is due, then sleeps until the next due in
 or changed job, an ordered run, a run that ended, a stepped clock. A wait never exceeds `WAIT_MAX_S`, as the net below a
 wake-up that was lost.
 
+Its lease is renewed while it owns runs, and always where others share the store. Being told that its runs were taken over
+(it was suspended, or cut off), it ends its programs and begins anew.
+
 Stopping: the first request drains (nothing new starts, queued claims are given back, live runs may end); a second one,
 or the drain's own limit, ends the live runs and records that.
 """
@@ -13,16 +16,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from horae.core.clockwatch import compare
 from horae.core.model import Claim
 from horae.engine.flow import step
+from horae.engine.lease import RENEW_EVERY_S
 from horae.engine.recover import ABANDONED, ORPHAN, abandon, recover
 from horae.engine.slots import Slots
-from horae.errors import Problem
-from horae.limits import CLAIM_BATCH_MAX, KILL_GRACE_S, WAIT_MAX_S
+from horae.errors import Problem, Stale
+from horae.limits import CLAIM_BATCH_MAX, HANDOVER_S, KILL_GRACE_S, POLL_S, SHARED_AHEAD, WAIT_MAX_S
 from horae.ports import Ports
+
+TAKEN = "another gateway took its runs over"
 
 log = logging.getLogger("horae.gateway")
 
@@ -30,14 +37,19 @@ log = logging.getLogger("horae.gateway")
 class Gateway:
     """One running gateway. `run` returns when it has stopped."""
 
-    def __init__(self, ports: Ports, slots: Slots, stop_runs: Callable[[str], None], version: str) -> None:
+    def __init__(
+        self, ports: Ports, slots: Slots, stop_runs: Callable[[str], None], version: str, *, shared: bool = False
+    ) -> None:
         self.ports = ports
+        self._shared = shared
         self._slots = slots
         self._stop_runs = stop_runs
         self._version = version
         self._woken = asyncio.Event()
         self._tasks: dict[asyncio.Task[None], Claim] = {}
+        self._orphans: set[asyncio.Task[None]] = set()  # those of the tasks that start nothing, and so take no room
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._recover_at: datetime | None = None
         self.stopping = False
         self.next_due: datetime | None = None
         self.looked_at: datetime | None = None
@@ -69,21 +81,18 @@ class Gateway:
         """Sign on, make good what was left, fire until stopped, drain, sign off."""
         self._loop = asyncio.get_running_loop()
         p = self.ports
-        await p.store.commit(lambda tx: tx.runs.sign_on(p.owner, self._version))
-        await recover(p, self._spawn)
+        await self._sign_on()
         before = p.clock.reading()
         while not self.stopping:
             self._woken.clear()
             self.looked_at = p.clock.now()
-            room = CLAIM_BATCH_MAX - len(self._tasks)
-            if room > 0:
-                claimed = len(self._tasks)
-                self.next_due = await step(p, self._spawn, room)
-                if len(self._tasks) - claimed >= room:
+            try:
+                if await self._look():
                     continue  # there may be more
-            net = p.clock.now() + timedelta(seconds=WAIT_MAX_S)
-            due = self.next_due if room > 0 else None  # with no room, only a run that ends changes anything
-            p.clock.arm(min(due or net, net), self._woken.set)
+            except Stale:
+                await self._begin_anew()
+                continue
+            p.clock.arm(self._wake_at(), self._woken.set)
             await self._woken.wait()
             noticed, before = compare(before, now := p.clock.reading()), now
             if noticed:
@@ -93,27 +102,106 @@ class Gateway:
                     )
                 )
         await self._drain()
-        await p.store.commit(lambda tx: tx.runs.sign_off(p.owner))
+        handover_s = HANDOVER_S if self._shared else 0.0
+        await p.store.commit(lambda tx: tx.runs.sign_off(p.owner, handover_s))
+
+    async def _sign_on(self) -> None:
+        p = self.ports
+        asked = p.lease.asking()
+        await p.store.commit(lambda tx: tx.runs.sign_on(p.owner, self._version))
+        p.lease.renewed(asked)
+        await self._recover()
+
+    async def _look(self) -> bool:
+        """Take over, claim and renew what there is. True when it must be done again at once."""
+        p = self.ports
+        if self._recover_at is not None and p.clock.now() >= self._recover_at:
+            await self._recover()
+        owns = bool(self._tasks) or self._shared
+        claimed = len(self._tasks)
+        most = self._most()
+        room = most - claimed + len(self._orphans)
+        if room * 2 < most:
+            room = 0  # a burst is claimed in a few large bites, not anew at each run that ends
+        self.next_due = await step(p, self._spawn, room, keep=owns and p.lease.is_old)
+        return 0 < room <= len(self._tasks) - claimed
+
+    def _most(self) -> int:
+        """How many runs it may own. Where others could start them sooner, no more than it can begin before long."""
+        if self._shared:
+            return min(CLAIM_BATCH_MAX, SHARED_AHEAD * self.ports.settings.parallel)
+        return CLAIM_BATCH_MAX
+
+    def _wake_at(self) -> datetime:
+        """The next due instant, or when something else must be looked at."""
+        now = self.ports.clock.now()
+        net_s = WAIT_MAX_S
+        if self._shared:
+            net_s = POLL_S
+        elif self._tasks:
+            net_s = RENEW_EVERY_S
+        wanted = (now + timedelta(seconds=net_s), self.next_due, self._recover_at)
+        return min(instant for instant in wanted if instant is not None)
+
+    async def _recover(self) -> None:
+        """Take over what others left, and note when to look for more."""
+        judges_in_s = self.ports.lease.judges_in_s if self._shared else None
+        lease_ends = await recover(self.ports, self._spawn, judges_in_s)
+        regularly = self.ports.clock.now() + timedelta(seconds=RENEW_EVERY_S) if self._shared else None
+        self._recover_at = min((at for at in (lease_ends, regularly) if at is not None), default=None)
+
+    async def _begin_anew(self) -> None:
+        """Its runs are somebody else's now: their programs must not go on beside what others do about them."""
+        log.warning("this gateway was taken for lost, and its runs are another's now: it ends their programs")
+        self._end_taken()
+        await _cancel(set(self._orphans))
+        if self._tasks:  # what has not begun ends by itself: it is stale
+            _, stuck = await asyncio.wait(self._tasks, timeout=2 * KILL_GRACE_S)
+            await _cancel(stuck)
+        await self._sign_on()
+
+    def _end_taken(self) -> None:
+        for claim in self.live:
+            self.ports.runner.cancel(claim.run_id, TAKEN)
 
     async def _drain(self) -> None:
         """Wait for what is live; past the limit, end it. What an earlier gateway started is left to the next one."""
-        await _cancel({task for task in self._tasks if task.get_name() == ORPHAN})
+        await _cancel(set(self._orphans))
         if not self._tasks:
             return
         log.info("waiting for %d live run(s); press Ctrl-C again to end them", self._slots.held)
-        _, late = await asyncio.wait(self._tasks, timeout=self.ports.settings.drain_s)
+        late = await self._wait_for_runs(self.ports.settings.drain_s)
         if late:
             self._stop_runs(f"the gateway stopped and the run did not end within {self.ports.settings.drain_s:.0f} s")
             _, stuck = await asyncio.wait(late, timeout=2 * KILL_GRACE_S)
             await _cancel(stuck)  # not even KILL ends it: the next gateway takes it over
 
+    async def _wait_for_runs(self, limit_s: float) -> set[asyncio.Task[None]]:
+        """Wait for what is live, still owning it. Returns what did not end within the limit."""
+        loop, p = asyncio.get_running_loop(), self.ports
+        end = loop.time() + limit_s
+        if self._shared:
+            await p.store.commit(lambda tx: tx.runs.drain(p.owner))
+        while self._tasks and (left_s := end - loop.time()) > 0:
+            self._woken.clear()
+            try:
+                await step(p, self._spawn, 0, keep=p.lease.is_old)
+            except Stale:
+                self._end_taken()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), min(RENEW_EVERY_S, left_s))
+        return set(self._tasks)
+
     def _spawn(self, claim: Claim, way: Coroutine[None, None, None], name: str) -> None:
         task = asyncio.get_running_loop().create_task(way, name=name)
         self._tasks[task] = claim
+        if name == ORPHAN:
+            self._orphans.add(task)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         claim = self._tasks.pop(task)
+        self._orphans.discard(task)
         self._woken.set()
         error = None if task.cancelled() else task.exception()
         if error is None:

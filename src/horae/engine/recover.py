@@ -1,22 +1,27 @@
-"""What an earlier gateway left behind, made good at the start of the next.
+"""What another gateway left behind, made good: at the start, and for as long as there are others.
 
-A home has one gateway at a time (it holds the lock), so every attempt of another owner is an orphan:
+An attempt is taken over when its owner is proven gone (the same boot of the same machine, and its process is not there)
+or its lease has ended by the store's time. An owner that nobody can look at counts as alive until then. After that:
 
 - claimed, never started: nothing has happened, so the slot is due again;
 - running, its process still there: it goes on, at most for what is left of its wall limit; when it ends, nobody of us
   has seen how, so it becomes unknown;
-- running, its process gone: unknown at once. It may have done its work, so it is never run again by itself;
+- running, its process gone or on another machine: unknown at once. It may have done its work, so it is never run again
+  by itself;
 - finished, but not delivered or settled: the rest of the flow is done now.
 
-Adoption gives each orphan a new token first, so that a former owner that is not dead after all is stale from then on.
+Taking over gives each attempt a new token first, so that a former owner that is not dead after all is stale from then on.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
+from datetime import datetime, timedelta
 
 from horae.core.model import Claim
 from horae.core.outcome import blocked, lost
+from horae.core.skew import ahead
 from horae.engine.flow import RUN, Spawn, conclude, finish_off
 from horae.engine.orders import wall_of
 from horae.errors import Stale
@@ -25,33 +30,59 @@ from horae.ports import Orphan, Ports, Tx
 ORPHAN = "orphan"  # names a task that only waits for somebody else's process
 ABANDONED = "abandoned"  # names a task that ends what a fault of ours broke off
 UNSTARTED = "the gateway ended before it started anything"
-OVER = "its wall limit passed, so what was left of it was ended"
 LOST = "the gateway that watched it ended first; it may have done all of its work or none of it"
 
 
-async def recover(p: Ports, spawn: Spawn) -> int:
-    """Adopt every orphan and set its remaining way going. Returns how many there were."""
-    # found and adopted in one transaction: a former owner that is not dead after all must not move one on in between
-    adopted = await p.store.commit(
-        lambda tx: [(orphan, tx.runs.adopt(orphan.run_id, p.owner)) for orphan in tx.runs.orphans(p.owner)]
-    )
-    for orphan, claim in adopted:
+async def recover(p: Ports, spawn: Spawn, judges_in_s: float | None) -> datetime | None:
+    """Take over what can be, and set its remaining way going. Says when the next lease of somebody else ends.
+
+    Before `judges_in_s` have passed nobody's lease is taken for ended (see `lease.py`); None where nobody else can be.
+    Raises Stale when our own runs were taken over: then nothing may become ours before we have begun anew.
+    """
+    asked = p.clock.now()
+    others, store_now = await p.store.commit(lambda tx: (tx.runs.others(p.owner), tx.now))
+    if not others:
+        return None
+    off = ahead(store_now, asked, p.clock.now())
+    proven = {holder.owner.id for holder in others if p.runner.gone(holder.owner)}
+    asked_s = p.lease.asking()
+    taken, store_now = await p.store.commit(lambda tx: _take(tx, p, proven, judges_in_s))
+    p.lease.renewed(asked_s)
+    for orphan, claim in taken:
+        if orphan.state == "running":
+            passed_s = (store_now - (orphan.started_at or claim.claimed_at)).total_seconds()
+            left_s = max(0.0, wall_of(claim.job) - passed_s)
+            spawn(claim, outlive(orphan, claim, left_s, p), ORPHAN)
+        elif orphan.state != "claimed":
+            spawn(claim, settle_late(claim, p), RUN)
+    soonest = p.clock.now() + timedelta(seconds=judges_in_s or 0.0)
+    return min((max(each.lease_until + off, soonest) for each in others if each.owner.id not in proven), default=None)
+
+
+def _take(
+    tx: Tx, p: Ports, proven: Collection[str], judges_in_s: float | None
+) -> tuple[list[tuple[Orphan, Claim]], datetime]:
+    """Found, taken and given back in one transaction: a former owner that is not dead after all moves nothing in between.
+
+    Whether we may judge was looked at before; that we have not stood still since is seen by our own lease.
+    """
+    judges = judges_in_s is None or (judges_in_s <= 0 and tx.runs.holds(p.owner))
+    taken = tx.runs.take_over(p.owner, proven, lapsed=judges)
+    tx.runs.renew(p.owner)
+    if taken:
+        tx.runs.asked_to_end(p.owner)  # what was to end and has not begun is over: it must not be due again
+    for orphan, claim in taken:
         if orphan.state == "claimed":
             with suppress(Stale):
-                await p.store.commit(lambda tx, c=claim: tx.runs.release(c, UNSTARTED))
-        elif orphan.state == "running":
-            spawn(claim, outlive(orphan, claim, p), ORPHAN)
-        else:
-            spawn(claim, settle_late(claim, p), RUN)
-    return len(adopted)
+                tx.runs.release(claim, UNSTARTED)
+    return taken, tx.now
 
 
-async def outlive(orphan: Orphan, claim: Claim, p: Ports) -> None:
+async def outlive(orphan: Orphan, claim: Claim, left_s: float, p: Ports) -> None:
     """Wait until nothing of the process is left, then say that its end is unknown."""
-    passed_s = (p.clock.now() - (orphan.started_at or claim.claimed_at)).total_seconds()
-    ended = await p.runner.outlived(orphan, max(0.0, wall_of(claim.job) - passed_s))
+    ended_by = await p.runner.outlived(orphan, left_s)
     try:
-        await conclude(claim, lost(claim.job.name, f"{LOST}; {OVER}" if ended else LOST), p)
+        await conclude(claim, lost(claim.job.name, f"{LOST}; {ended_by}" if ended_by else LOST), p)
     except Stale:
         return
 

@@ -10,9 +10,12 @@ import contextlib
 import os
 import sys
 
+from horae.core.model import Owner
 from horae.ports import Orphan
 
 MARKER = "HORAE_RUN_ID"
+HOST = "HORAE_HOST"
+FIRST_SPACE = "pid:[4026531836]"  # the kernel's fixed name of the machine's own process numbers
 
 
 def boot_id() -> str:
@@ -20,9 +23,17 @@ def boot_id() -> str:
     return _first_line("/proc/sys/kernel/random/boot_id") or "unknown"
 
 
-def host_id() -> str:
-    """What tells this machine from any other."""
-    return _first_line("/etc/machine-id") or os.uname().nodename
+def host_id(named: str | None = None) -> str:
+    """What tells this machine from any other, beginning with its name for eyes; where processes are numbered apart, that too.
+
+    `named` is what its owner calls it, where machines are copies of one another.
+    """
+    try:
+        space = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        space = FIRST_SPACE
+    name = named or f"{os.uname().nodename}/{_first_line('/etc/machine-id') or ''}".rstrip("/")
+    return name if space == FIRST_SPACE else f"{name}/{space}"
 
 
 def started_at(pid: int) -> int | None:
@@ -33,6 +44,18 @@ def started_at(pid: int) -> int | None:
     except OSError:
         return None
     return None if fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+def gone(owner: Owner, host: str) -> bool:
+    """Whether a gateway's process is proven to be no more: it was on this machine, and is not there or from before a boot.
+
+    Of another machine, or of another container with processes of its own, nothing can be proven from here.
+    """
+    if sys.platform != "linux" or owner.host != host:
+        return False
+    if owner.boot != boot_id():
+        return True
+    return started_at(owner.pid) != owner.pid_started
 
 
 def remains(orphan: Orphan) -> list[int]:

@@ -17,18 +17,19 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from horae.core.model import Job, Order, Result
+from horae.core.model import Job, Order, Owner, Result
 from horae.core.preflight import Facts
 from horae.errors import Problem
 from horae.limits import KILL_GRACE_S
 from horae.ports import Orphan, Settings
 from horae.runners.capture import Capture
-from horae.runners.liveness import remains, started_at
+from horae.runners.liveness import HOST, gone, host_id, remains, started_at
 from horae.runners.scripts import facts_for
 from horae.timing.durations import duration_words
 
 READ_BYTES = 65536
 DRAIN_READS_MAX = 64  # after the end: what is in the pipe, but not for ever from a child that goes on writing
+OVER = "its wall limit passed, so what was left of it was ended"
 NOTED_AFTER_S = 0.2  # a run that ends sooner is not worth a write that says which process it was
 
 
@@ -47,10 +48,11 @@ class Live:
 class ProcessRunner:
     """The runner of scripts and commands."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, scripts: str | None = None) -> None:
         self._settings = settings
-        self._scripts = os.path.join(settings.home, "scripts")
+        self._scripts = scripts or os.path.join(settings.home, "scripts")
         self._live: dict[str, Live] = {}
+        self._orphans: dict[str, asyncio.Future[str]] = {}
         self._notes: set[asyncio.Task[None]] = set()
         self._stopped: str | None = None
 
@@ -99,32 +101,47 @@ class ProcessRunner:
             self._end(live, reason)
 
     def cancel(self, run_id: str, reason: str) -> bool:
-        """End one run. False when it is not live here."""
-        live = self._live.get(run_id)
-        if live is not None:
+        """End one run, or what is left of one that another gateway started. False when it is not here.
+
+        Asked again it does nothing: the engine asks at every look until the run has ended, and its grace must be its own.
+        """
+        live, orphan = self._live.get(run_id), self._orphans.get(run_id)
+        if live is not None and live.ended_by is None:
             self._end(live, reason)
-        return live is not None
+        if orphan is not None and not orphan.done():
+            orphan.set_result(reason)
+        return live is not None or orphan is not None
 
     def so_far(self, run_id: str) -> tuple[str, str] | None:
         """What a live run has printed until now: standard output and error."""
         live = self._live.get(run_id)
         return None if live is None else (live.out.text()[0], live.err.text()[0])
 
-    async def outlived(self, orphan: Orphan, left_s: float) -> bool:
-        """Return once no process of this run is left on this machine. After `left_s`: TERM, grace, KILL."""
+    def gone(self, owner: Owner) -> bool:
+        """Whether a gateway's process is proven to be no more (see `liveness.py`)."""
+        return gone(owner, host_id(self._settings.env.get(HOST)))
+
+    async def outlived(self, orphan: Orphan, left_s: float) -> str | None:
+        """Return once no process of this run is left on this machine. After `left_s`, or when asked: TERM, grace, KILL."""
         loop = asyncio.get_running_loop()
+        asked = self._orphans[orphan.run_id] = loop.create_future()
         ended: list[int] = []
-        timers = [
-            loop.call_later(left_s + wait_s, _end_orphan, orphan, number, ended)
-            for wait_s, number in ((0.0, signal.SIGTERM), (KILL_GRACE_S, signal.SIGKILL))
-        ]
+        timers = [loop.call_later(left_s, lambda: asked.done() or asked.set_result(OVER))]
+
+        def end(_asked: asyncio.Future[str]) -> None:
+            _end_orphan(orphan, signal.SIGTERM, ended)
+            timers.append(loop.call_later(KILL_GRACE_S, _end_orphan, orphan, signal.SIGKILL, ended))
+
+        asked.add_done_callback(end)
         try:
             while pids := remains(orphan):
                 await asyncio.gather(*(_gone(pid) for pid in pids))
         finally:
+            asked.remove_done_callback(end)
+            del self._orphans[orphan.run_id]
             for timer in timers:
                 timer.cancel()
-        return bool(ended)
+        return asked.result() if ended else None
 
     async def _watch(self, live: Live) -> None:
         """Read both pipes until the main process ends."""

@@ -1,16 +1,18 @@
 """What waits for a person: broken files, jobs that fail, runs whose end nobody knows, deliveries that reached nobody.
 
-Of jobs that were removed nothing waits any more. Imports next to nothing, like `queries.py`.
+A run of which a person has said how it ended waits no more, whatever they said. Of jobs that were removed nothing waits.
+Imports next to nothing, like `queries.py`.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from horae.store.database import Looks
 
     Json = dict[str, Any]
 
@@ -18,8 +20,9 @@ BROKEN = "SELECT slug, problem FROM job WHERE problem IS NOT NULL AND removed_at
 FAILED = """
 SELECT j.slug, r.id, r.reason FROM job j JOIN run r ON r.id = (
   SELECT x.id FROM run x WHERE x.job_id = j.id AND x.state <> 'released' ORDER BY x.claimed_at DESC, x.attempt DESC LIMIT 1)
-WHERE r.state IN ('failed', 'blocked') AND j.removed_at IS NULL AND j.completed_at IS NULL
-  AND j.id IN (SELECT DISTINCT f.job_id FROM run f WHERE f.state IN ('failed', 'blocked') ORDER BY f.claimed_at DESC LIMIT 500)
+WHERE r.state IN ('failed', 'blocked') AND r.resolved_at IS NULL AND j.removed_at IS NULL AND j.completed_at IS NULL
+  AND j.id IN (SELECT f.job_id FROM (
+    SELECT x.job_id FROM run x WHERE x.state IN ('failed', 'blocked') ORDER BY x.claimed_at DESC LIMIT 5000) f)
 ORDER BY j.slug LIMIT ?
 """
 UNKNOWN = """
@@ -31,9 +34,10 @@ SELECT j.slug, d.run_id, d.target || ': ' || coalesce(d.reason, '') FROM deliver
 JOIN run r ON r.id = d.run_id JOIN job j ON j.id = r.job_id
 WHERE d.state IN ('failed', 'unknown') AND j.removed_at IS NULL ORDER BY d.id DESC LIMIT ?
 """
+RESOLVE = "look at what it did, then `horae resolve {run} --as completed`, `failed` or `rerun`"
 
 
-def waiting(db: sqlite3.Connection, limit: int) -> list[Json]:
+def waiting(db: Looks, limit: int) -> list[Json]:
     """At most `limit` things, by kind."""
     found: list[Json] = []
     for slug, text in db.execute(BROKEN, (limit,)):
@@ -43,7 +47,8 @@ def waiting(db: sqlite3.Connection, limit: int) -> list[Json]:
         )
     for kind, sql in (("failing", FAILED), ("unknown", UNKNOWN), ("delivery", UNDELIVERED)):
         for slug, run, what in db.execute(sql, (limit,)):
-            found.append({"kind": kind, "job": slug, "run": run, "what": what, "hint": None})
+            hint = RESOLVE.format(run=run) if kind == "unknown" else None
+            found.append({"kind": kind, "job": slug, "run": run, "what": what, "hint": hint})
     return found[:limit]
 
 

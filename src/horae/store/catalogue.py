@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 from datetime import datetime, timedelta
 from itertools import islice
-from sqlite3 import Connection, Row
 from typing import Any
 
-from horae.core.cadence import DAMAGE, anchor_of, slots_of
+from horae.core.cadence import DAMAGE, anchor_of, columns_of, slots_of
 from horae.core.definition import cadence_digest, definition, digest
 from horae.core.identity import manual_key, provisional_id, slot_key
 from horae.core.instants import from_us, to_us
 from horae.core.model import Job
 from horae.errors import Refused
+from horae.store.database import Db
 from horae.store.journal import Journal
-from horae.store.plan import Plan
+from horae.store.plan import Plan, spread_of
 from horae.store.rows import local, maybe
 from horae.timing.zones import offset_s
 
@@ -29,7 +29,7 @@ SHOWN, SHOWN_WITHIN = 3, timedelta(days=366 * 10)  # slots that the journal keep
 class Catalogue:
     """The verbs on jobs, in one transaction."""
 
-    def __init__(self, db: Connection, now: datetime, journal: Journal) -> None:
+    def __init__(self, db: Db, now: datetime, journal: Journal) -> None:
         self._db = db
         self.now = now
         self._us = to_us(now)
@@ -99,11 +99,16 @@ class Catalogue:
         self._journal.append(
             what, actor=actor, job_id=job.id, cadence_changed=not same_cadence, **self._reading(job, meaning)
         )
+        self.plan.look_again(job.id)
+        if row["priority"] != job.priority:
+            self._db.execute(
+                "UPDATE occurrence SET priority = ? WHERE job_id = ? AND state = 'planned'", (job.priority, job.id)
+            )
         if not same_cadence or row["removed_at"] is not None:
             self.plan.replan(job, row)
         elif row["cursor_at"] is None and row["ending"] is None and row["completed_at"] is None:
             # it was set aside, or held back by a `repeat` that is not used up
-            self.plan.plan_next(job.id, after=self.now)
+            self.plan.plan_next(job.id)
         return what
 
     def _mend(self, row: dict[str, Any]) -> bool:
@@ -114,7 +119,7 @@ class Catalogue:
             if name == "cursor_at":
                 (row[name],) = self._db.execute(
                     "SELECT min(slot_at) FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND state = 'planned'"
-                    " AND exception IS NULL",
+                    " AND exception IS NULL AND reason IS NULL AND attempts = 0",
                     (row["id"],),
                 ).fetchone()
             self._db.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (row[name], row["id"]))
@@ -187,6 +192,7 @@ class Catalogue:
             self._db.execute("UPDATE job SET problem = ?, signature = ? WHERE id = ?", (text, signature, job_id))
             if row["problem"] == text:
                 return
+        self.plan.look_again(job_id)
         self._journal.append("quarantined", actor=actor, job_id=job_id, problem=problem["message"])
 
     def remove(self, job_id: str, *, actor: str, reason: str, undo: dict[str, Any] | None = None) -> int:
@@ -194,19 +200,34 @@ class Catalogue:
         row = self.get(job_id)
         if row is not None:
             self.plan.drop(row, "the job was removed", keep=None)
+            self.plan.drop_orders(job_id, "the job was removed")
         self._db.execute("UPDATE job SET removed_at = ?, cursor_at = NULL WHERE id = ?", (self._us, job_id))
         return self._journal.append("removed", actor=actor, job_id=job_id, reason=reason, undo=undo)
+
+    def complete(self, job_id: str, *, actor: str, reason: str) -> None:
+        """A job is completed again, whose revival was undone: what was planned since is dropped."""
+        row = self.get(job_id)
+        if row is None or row["removed_at"] is not None or row["completed_at"] is not None:
+            return
+        self.plan.drop(row, "its revival was undone", keep=None)
+        self._db.execute(
+            "UPDATE job SET completed_at = ?, completed_reason = ?, cursor_at = NULL WHERE id = ?",
+            (self._us, reason, job_id),
+        )
+        self._journal.append("completed_job", actor=actor, job_id=job_id, reason=reason)
 
     # ── pausing, running by hand, exceptions ────────────────────────────────────────────────────────────────────────
 
     def pause(self, job_id: str, *, actor: str, reason: str | None) -> int | None:
         """Stop slots from running; the file is not touched. None when it was paused already."""
         done = self._db.execute(
-            "UPDATE job SET paused_at = ?, paused_by = ?, paused_reason = ? WHERE id = ? AND paused_at IS NULL",
+            "UPDATE job SET paused_at = ?, paused_by = ?, paused_reason = ? WHERE id = ? AND paused_at IS NULL"
+            " AND removed_at IS NULL",
             (self._us, actor, reason, job_id),
         )
         if done.rowcount != 1:
             return None
+        self.plan.look_again(job_id)
         return self._journal.append("paused", actor=actor, job_id=job_id, reason=reason, undo={"verb": "resume"})
 
     def resume(self, job_id: str, *, actor: str) -> int | None:
@@ -216,7 +237,8 @@ class Catalogue:
             self._mend(row)
             self.plan.skip_passed(row)
         done = self._db.execute(
-            "UPDATE job SET paused_at = NULL, paused_by = NULL, paused_reason = NULL WHERE id = ? AND paused_at IS NOT NULL",
+            "UPDATE job SET paused_at = NULL, paused_by = NULL, paused_reason = NULL WHERE id = ? AND paused_at IS NOT NULL"
+            " AND removed_at IS NULL",
             (job_id,),
         )
         if done.rowcount != 1:
@@ -226,13 +248,14 @@ class Catalogue:
     def order_run(self, job_id: str, *, run_id: str, actor: str, input: str | None) -> dict[str, Any]:
         """An occurrence of its own, due now: it uses up no slot and postpones none."""
         slot = self.now.replace(microsecond=0)
-        row = self._one("SELECT timezone FROM job WHERE id = ?", job_id)
-        zone = row["timezone"] if row else "UTC"
+        row = self._one("SELECT slug, timezone, priority, removed_at FROM job WHERE id = ?", job_id)
+        _refuse_removed(row)
+        zone, priority = (row["timezone"], row["priority"]) if row else ("UTC", 0)
         key = manual_key(job_id, run_id)
         self._db.execute(
-            "INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, run_id, input, planned_at)"
-            " VALUES (?, ?, 'manual', ?, ?, ?, ?, ?, ?)",
-            (key, job_id, to_us(slot), self._us, offset_s(slot, zone), run_id, input, self._us),
+            "INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, run_id, input, priority, planned_at)"
+            " VALUES (?, ?, 'manual', ?, ?, ?, ?, ?, ?, ?)",
+            (key, job_id, to_us(slot), self._us, offset_s(slot, zone), run_id, input, priority, self._us),
         )
         entry = self._journal.append("ordered", actor=actor, job_id=job_id, key=key, run_id=run_id)
         return {"run_id": run_id, "key": key, "slot": slot, "entry": entry}
@@ -241,6 +264,7 @@ class Catalogue:
         """Skip or move one slot that has not run, or (None) take that back. Raises Refused when that cannot be done."""
         row = self._one("SELECT * FROM job WHERE id = ?", job_id)
         assert row is not None, "the caller found the job"
+        _refuse_removed(row)
         old = self._one("SELECT * FROM occurrence WHERE key = ?", slot_key(job_id, slot))
         if old is None and (kind is None or not slots_of(row).contains(slot)):
             old = self._followed(job_id, slot_key(job_id, slot))  # zone data changed since: the slot is another
@@ -263,13 +287,14 @@ class Catalogue:
         if old is None:
             self.plan.plan_row(row, slot)
         self._db.execute(
-            "UPDATE occurrence SET exception = ?, due_at = ?, reason = NULL WHERE key = ? AND state = 'planned'",
-            (kind, to_us(due) if due else at, key),
+            "UPDATE occurrence SET exception = ?, due_at = ?, reason = NULL, waits_for = NULL"
+            " WHERE key = ? AND state = 'planned'",
+            (kind, to_us(due or slot + spread_of(row)), key),
         )
         if kind is not None and row["cursor_at"] == at:
             self.plan.plan_next(job_id, after=slot)
         elif kind == "skip" and row["cursor_at"] is None and row["ending"] is None:
-            self.plan.plan_next(job_id, after=self.now)  # `repeat` had kept the plan back for this run
+            self.plan.plan_next(job_id)  # `repeat` had kept the plan back for this run
         undo = {"verb": "exception", "slot_at": at, "kind": old["exception"] if old else None}
         if old is not None and old["exception"] == "move":
             undo["due_at"] = old["due_at"]
@@ -282,8 +307,7 @@ class Catalogue:
         seq, row = 0, None
         while row is None:
             found = self._db.execute(
-                "SELECT seq, key FROM journal WHERE job_id = ? AND seq > ? AND what = 'zone_data'"
-                " AND json_extract(detail, '$.was_key') = ? ORDER BY seq LIMIT 1",
+                "SELECT seq, key FROM journal WHERE job_id = ? AND seq > ? AND was_key = ? ORDER BY seq LIMIT 1",
                 (job_id, seq, key),
             ).fetchone()
             if found is None:
@@ -293,13 +317,17 @@ class Catalogue:
         return row
 
     def _one(self, sql: str, *args: object) -> dict[str, Any] | None:
-        cursor = self._db.cursor()
-        cursor.row_factory = Row
-        row = cursor.execute(sql, args).fetchone()
+        row = self._db.execute(sql, args).fetchone()
         return None if row is None else dict(row)
 
 
-def _stored(job: Job) -> dict[str, str | None]:
+def _refuse_removed(row: dict[str, Any] | None) -> None:
+    """Whoever found the job before it was removed is told so: nothing that they wanted may stand in its plan."""
+    if row is not None and row["removed_at"] is not None:
+        raise Refused(f"{row['slug']} was removed", "`horae undo` brings back what was removed last")
+
+
+def _stored(job: Job) -> dict[str, object]:
     """What of a definition the engine reads again."""
     return {
         "definition": json.dumps(definition(job), ensure_ascii=False, sort_keys=True),
@@ -307,6 +335,7 @@ def _stored(job: Job) -> dict[str, str | None]:
         "timezone": job.timezone,
         "clock_gap": job.clock_change.gap,
         "clock_repeat": job.clock_change.repeat,
+        **columns_of(job),
     }
 
 

@@ -124,6 +124,10 @@ class JobFolder:
                     os.unlink(temporary)
         _make_lasting(os.path.dirname(target), path)
 
+    def inside(self, tx: object) -> JobFolder:
+        """Files are no part of any transaction."""
+        return self
+
     def remove(self, slug: str, *, expect: str | None) -> None:
         """Remove the file that says `expect`, None for whatever it says (a link, not what it points to).
 

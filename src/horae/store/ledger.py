@@ -3,57 +3,77 @@
 Invariants, held by the schema and by every UPDATE here naming the state and the token that it expects:
 - one row per (job, slot), unique; one row per (occurrence, attempt), unique;
 - at most one live run per occurrence; terminal rows are never written again.
+
+Starts and ends come in bursts, so their verbs take many at once and write them in a few statements. The number of rows
+that a statement met tells whether all of them were still ours; only when it does not fit is each looked at by itself.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from sqlite3 import Connection, Row
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
-from horae.core.cadence import DAMAGE
-from horae.core.definition import from_definition
-from horae.core.instants import from_us, to_us
-from horae.core.model import Claim, Ending, Job, Owner, Receipt
+from horae.core.admission import early, not_again
+from horae.core.instants import to_us
+from horae.core.model import Claim, End, Ending, Owner, Receipt, Terms
 from horae.core.outcome import gist
-from horae.core.states import RUN, live, sources, target, terminal
-from horae.errors import Stale
-from horae.ports import Orphan
+from horae.core.retry import IN_THE_WAY, gives_way
+from horae.core.states import RUN, sources, target, terminal
+from horae.errors import Conflict, Stale
 from horae.store.catalogue import Catalogue
-from horae.store.claiming import Claiming, reserve_tokens
+from horae.store.claiming import Claiming
+from horae.store.claimrows import AFTERWARDS, candidate
+from horae.store.database import Db
 from horae.store.journal import Journal
 from horae.store.outbox import Outbox
+from horae.store.owners import Owners
 from horae.store.rows import maybe
+from horae.store.waiting import tell_waiting
 
-CLAIM_ROW = """
-SELECT r.id, r.token, r.key, r.job_id, r.attempt, r.claimed_at, r.state,
-       o.trigger, o.slot_at, o.due_at, o.offset_s, o.missed, o.input, j.slug, j.name, j.schedule, j.timezone, j.definition
-FROM run r JOIN occurrence o ON o.key = r.key JOIN job j ON j.id = r.job_id WHERE r.id = ?
-"""
-
-
+START = "UPDATE run SET state = 'running', started_at = ? WHERE id = ? AND token = ? AND state = 'claimed'"
+FINISH = (
+    "UPDATE run SET state = ?, reason = ?, finished_at = ?, exit_code = ?, signal = ?"
+    " WHERE id = ? AND token = ? AND state = ?"
+)
+OUTPUT = "INSERT INTO output (run_id, message, stdout, stderr, stdout_cut, stderr_cut) VALUES (?, ?, ?, ?, ?, ?)"
+SETTLE = (
+    "UPDATE occurrence SET state = 'settled', outcome = ?, reason = ?, settled_at = ?"
+    " WHERE key = ? AND state = 'claimed' AND attempts = ?"
+)
+BACK = (
+    "UPDATE occurrence SET state = 'planned', due_at = coalesce(?, due_at)"
+    " WHERE key = ? AND state = 'claimed' AND attempts = ?"
+)
+ASKED = (
+    "SELECT id, state, cancel_reason FROM run"
+    " WHERE gateway_id = ? AND cancel_reason IS NOT NULL AND state IN ('claimed', 'running')"
+)
+LAST = (
+    "SELECT r.reason, o.trigger FROM run r JOIN occurrence o ON o.key = r.key"
+    " WHERE r.key = ? AND r.started_at IS NOT NULL ORDER BY r.attempt DESC LIMIT 1"
+)
+ANYWHERE = Terms()
+CONTENDED = timedelta(milliseconds=100)  # a transaction elsewhere that is in the way is over by then
+RESOLVED = {"completed": "vouch", "failed": "condemn", "rerun": "condemn"}  # what a person says → the event
 SAYS_CHARS = 120  # of a message, in the journal: enough to recognise it
 
 
-class Ledger:
+class Ledger(Owners):
     """The verbs on occurrences and runs, in one transaction."""
 
-    def __init__(self, db: Connection, now: datetime, journal: Journal, jobs: Catalogue) -> None:
-        self._db = db
-        self.now = now
-        self._us = to_us(now)
-        self._journal = journal
+    def __init__(self, db: Db, now: datetime, journal: Journal, jobs: Catalogue) -> None:
+        super().__init__(db, now, journal)
         self._jobs = jobs
         self._outbox = Outbox(db, now, journal)
-        self._full = False
+        self._full = self._contended = False
 
-    def claim_due(self, owner: Owner, limit: int) -> list[Claim]:
+    def claim_due(self, owner: Owner, limit: int, terms: Terms = ANYWHERE) -> list[Claim]:
         """Settle or claim every due occurrence, at most `limit`, and plan each job's next slot (see `claiming.py`)."""
-        claiming = Claiming(self._db, self.now, self._journal, self._jobs, owner)
+        claiming = Claiming(self._db, self.now, self._journal, self._jobs, owner, terms)
         claims = claiming.claim_due(limit)
-        self._full = claiming.full
+        self._full, self._contended = claiming.full, claiming.contended
         return claims
 
     def next_due(self) -> datetime | None:
@@ -61,14 +81,25 @@ class Ledger:
         if self._full:
             return self.now
         row = self._db.execute("SELECT min(due_at) FROM occurrence WHERE state = 'planned' AND due_at > ?", (self._us,))
-        return maybe(row.fetchone()[0])
+        due = maybe(row.fetchone()[0])
+        soon = self.now + CONTENDED
+        return min(due or soon, soon) if self._contended else due
 
     # ── run ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def start(self, claim: Claim) -> None:
+    def start_all(self, claims: Sequence[Claim]) -> list[datetime | Stale]:
         """claimed → running. Committed before the process exists, so that nobody starts it again."""
-        self._move(claim, "start", started_at=self._us)
-        self._journal.append("started", actor="gateway", job_id=claim.job_id, key=claim.key, run_id=claim.run_id)
+        met = self._each(START, [(self._us, claim.run_id, claim.token) for claim in claims])
+        for claim, ours in zip(claims, met, strict=True):
+            if ours:
+                self._journal.append(
+                    "started", actor="gateway", job_id=claim.job_id, key=claim.key, run_id=claim.run_id
+                )
+        return [self.now if ours else _stale(claim, "start") for claim, ours in zip(claims, met, strict=True)]
+
+    def start(self, claim: Claim) -> datetime:
+        """The same of one."""
+        return _or_raise(self.start_all([claim])[0])
 
     def note_process(self, claim: Claim, pid: int, pid_started: int) -> None:
         """Progress: which process it became."""
@@ -77,142 +108,218 @@ class Ledger:
             (pid, pid_started, claim.run_id, claim.token),
         )
 
-    def finish(self, claim: Claim, ending: Ending, kept: Mapping[str, Receipt]) -> bool:
-        """The run's terminal state, its output and its delivery rows, together. True when something is to be sent."""
-        result = ending.result
-        started = self._move(
-            claim,
-            ending.event,
-            reason=ending.reason,
-            finished_at=self._us,
-            exit_code=result.exit_code if result else None,
-            signal=result.signal if result else None,
-        )
-        self._db.execute(
-            "INSERT INTO output (run_id, message, stdout, stderr, stdout_cut, stderr_cut) VALUES (?, ?, ?, ?, ?, ?)",
-            (claim.run_id, ending.message, *(_streams(result) if result else ("", "", 0, 0))),
-        )
-        left = self._outbox.plan(claim, ending, kept)
-        self._journal.append(
-            target(RUN, ending.event),
-            actor="gateway",
-            job_id=claim.job_id,
-            key=claim.key,
-            run_id=claim.run_id,
-            reason=ending.reason,
-            took_s=None if started is None else (self._us - started) / 1e6,
-            says=gist(ending)[:SAYS_CHARS],
-        )
+    def conclude_all(self, ends: Sequence[End]) -> list[bool | Stale]:
+        """The runs' terminal states with their outputs and deliveries; what needs nothing sent is settled, or due again.
+
+        True for a run of which something is to be sent. A run that is to be tried again goes back to its place in the
+        plan at once, whatever is still to be sent of this attempt. One whose retry would be in vain is not.
+        """
+        ends = [end if end.retry_s is None else self._unless_in_vain(end, end.retry_s) for end in ends]
+        left = self._finish(ends)
+        done = [end for end, more in zip(ends, left, strict=True) if more is False and end.retry_s is None]
+        self._settle(done)
+        for end, more in zip(ends, left, strict=True):
+            if end.retry_s is not None and not isinstance(more, Stale):
+                self._retry(end, end.retry_s)
         return left
+
+    def finish(self, claim: Claim, ending: Ending, kept: Mapping[str, Receipt]) -> bool:
+        """One run's end, not settled yet. True when something is to be sent."""
+        return _or_raise(self._finish([End(claim, ending, kept)])[0])
 
     def settle(self, claim: Claim) -> None:
         """The occurrence's outcome, from its finished run; the job completes if that was its last slot."""
         row = self._db.execute(
-            "SELECT state FROM run WHERE id = ? AND token = ?", (claim.run_id, claim.token)
+            f"SELECT state, reason FROM run WHERE id = ? AND token = ?{self._db.for_update}",
+            (claim.run_id, claim.token),
         ).fetchone()
-        if row is None or row[0] not in terminal(RUN):
+        if row is None or (row["state"] not in terminal(RUN) and row["state"] != "unknown"):
             raise Stale(f"run {claim.run_id} is not ours to settle", run=claim.run_id)
-        outcome = "blocked" if row[0] == "blocked" else "ran"
-        done = self._db.execute(
-            "UPDATE occurrence SET state = 'settled', outcome = ?, reason ="
-            " (SELECT reason FROM run WHERE id = ?), settled_at = ? WHERE key = ? AND state = 'claimed' AND attempts = ?",
-            (outcome, claim.run_id, self._us, claim.key, claim.attempt),
-        )
-        if done.rowcount != 1:
+        event = "block" if row["state"] == "blocked" else "complete"
+        if not self._settle([End(claim, Ending(event, row["reason"], "", alert=False), {})])[0]:
             raise Stale(f"occurrence {claim.key} was settled by another owner", run=claim.run_id)
-        if outcome == "ran" and claim.trigger == "schedule":
-            self._jobs.plan.count_run(claim.job_id, claim.key)
-        self._jobs.plan.complete_if_done(claim.job_id)
 
     def release(self, claim: Claim, reason: str) -> None:
-        """Give back a claim that has started nothing: the slot is due again."""
-        self._move(claim, "release", reason=reason, finished_at=self._us)
-        self._db.execute(
-            "UPDATE occurrence SET state = 'planned' WHERE key = ? AND state = 'claimed' AND attempts = ?",
-            (claim.key, claim.attempt),
+        """Give back a claim of which nothing has begun: the slot is due again."""
+        allowed = sources(RUN, "release")
+        met = self._db.execute(
+            "UPDATE run SET state = ?, reason = ?, finished_at = ? WHERE id = ? AND token = ?"
+            f" AND state IN ({', '.join('?' * len(allowed))})",
+            (target(RUN, "release"), reason, self._us, claim.run_id, claim.token, *allowed),
         )
+        if met.rowcount != 1:
+            raise _stale(claim, "release")
+        self._db.execute(BACK, (None, claim.key, claim.attempt))
+        tell_waiting(self._db, [claim.job_id])
         self._journal.append(
             "released", actor="gateway", job_id=claim.job_id, key=claim.key, run_id=claim.run_id, reason=reason
         )
 
-    def _move(self, claim: Claim, event: str, **columns: Any) -> int | None:
-        """The one guarded update of a run: token and expected state, or `Stale`. Returns when it was started."""
-        allowed = sources(RUN, event)
-        assign = ", ".join(f"{name} = ?" for name in columns)
-        done = self._db.execute(
-            f"UPDATE run SET state = ?, {assign} WHERE id = ? AND token = ? AND state IN ({', '.join('?' * len(allowed))})"
-            " RETURNING started_at",
-            (target(RUN, event), *columns.values(), claim.run_id, claim.token, *allowed),
+    # ── asked to end ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def ask_to_end(self, run_id: str, *, actor: str, reason: str) -> bool:
+        """Note that a live run shall end; whoever owns it sees to that. False when it is not live, or was asked before."""
+        met = self._db.execute(
+            "UPDATE run SET cancel_reason = ? WHERE id = ? AND state IN ('claimed', 'running') AND cancel_reason IS NULL"
+            " RETURNING job_id, key",
+            (reason, run_id),
         ).fetchall()
-        if len(done) != 1:
-            raise Stale(
-                f"run {claim.run_id} cannot {event}: it is no longer ours or not {' or '.join(allowed)}",
-                run=claim.run_id,
-            )
-        return done[0][0]
+        for job_id, key in met:
+            self._journal.append("cancel_asked", actor=actor, job_id=job_id, key=key, run_id=run_id, reason=reason)
+            self._db.notify()
+        return bool(met)
 
-    # ── owners and what they leave behind ───────────────────────────────────────────────────────────────────────────
+    def asked_to_end(self, owner: Owner) -> list[tuple[str, str]]:
+        """This owner's running attempts that shall end, each with the reason; one that has not begun is over at once."""
+        asked = self._db.execute(ASKED, (owner.id,)).fetchall()
+        for row in asked:
+            if row["state"] == "claimed":
+                self._call_off(owner, row["id"], row["cancel_reason"])
+        return [(row["id"], row["cancel_reason"]) for row in asked if row["state"] == "running"]
 
-    def sign_on(self, owner: Owner, version: str) -> None:
-        """A gateway begins to own claims."""
-        self._db.execute(
-            "INSERT INTO gateway (id, host, boot, pid, pid_started, version, since_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (owner.id, owner.host, owner.boot, owner.pid, owner.pid_started, version, self._us),
-        )
-        self._journal.append("gateway_started", actor="gateway", pid=owner.pid, version=version)
-
-    def sign_off(self, owner: Owner) -> None:
-        """It has stopped of its own will."""
-        self._db.execute("UPDATE gateway SET stopped_at = ? WHERE id = ?", (self._us, owner.id))
-        self._journal.append("gateway_stopped", actor="gateway", pid=owner.pid)
-
-    def orphans(self, owner: Owner) -> list[Orphan]:
-        """Attempts that an earlier owner left claimed, running, or finished but unsettled."""
-        states: Sequence[str] = live(RUN)
-        rows = self._db.execute(
-            f"SELECT r.id, r.state, r.pid, r.pid_started, r.started_at, g.boot FROM run r JOIN gateway g ON g.id = r.gateway_id"
-            f" WHERE r.gateway_id <> ? AND r.state IN ({', '.join('?' * len(states))})"
-            " UNION ALL "
-            "SELECT r.id, r.state, r.pid, r.pid_started, r.started_at, g.boot FROM occurrence o"
-            " JOIN run r ON r.key = o.key AND r.attempt = o.attempts JOIN gateway g ON g.id = r.gateway_id"
-            f" WHERE o.state = 'claimed' AND r.gateway_id <> ? AND r.state NOT IN ({', '.join('?' * len(states))})",
-            (owner.id, *states, owner.id, *states),
+    def _call_off(self, owner: Owner, run_id: str, reason: str) -> None:
+        met = self._db.execute(
+            "UPDATE run SET state = 'cancelled', reason = ?, finished_at = ?"
+            " WHERE id = ? AND gateway_id = ? AND state = 'claimed' RETURNING job_id, key, attempt",
+            (reason, self._us, run_id, owner.id),
         ).fetchall()
-        return [Orphan(run, state, pid, born, maybe(started), boot) for run, state, pid, born, started, boot in rows]
+        for job_id, key, attempt in met:
+            outcome, why = self._unless_it_ran(job_id, key, reason)
+            self._db.execute(SETTLE, (outcome, why, self._us, key, attempt))
+            tell_waiting(self._db, [job_id])
+            self._journal.append("cancelled", actor="gateway", job_id=job_id, key=key, run_id=run_id, reason=reason)
+            self._jobs.plan.complete_if_done(job_id)
 
-    def adopt(self, run_id: str, owner: Owner) -> Claim:
-        """Take such an attempt over: a new token, so that its former owner is stale from here on."""
-        token = reserve_tokens(self._db, 1) + 1
-        self._db.execute("UPDATE run SET token = ?, gateway_id = ? WHERE id = ?", (token, owner.id, run_id))
-        cursor = self._db.cursor()
-        cursor.row_factory = Row
-        row = cursor.execute(CLAIM_ROW, (run_id,)).fetchone()
-        self._outbox.recall(run_id, row["job_id"], row["key"])
-        return Claim(
-            run_id=run_id,
-            token=token,
-            key=row["key"],
-            job_id=row["job_id"],
-            attempt=row["attempt"],
-            trigger=row["trigger"],
-            slot=from_us(row["slot_at"]),
-            due=from_us(row["due_at"]),
-            claimed_at=from_us(row["claimed_at"]),
-            timezone=row["timezone"],
-            offset_s=row["offset_s"],
-            missed=row["missed"],
-            input=row["input"],
-            job=_job(row),
+    def _unless_it_ran(self, job_id: str, key: str, reason: str) -> tuple[str, str]:
+        """What becomes of a slot whose attempt was called off: an attempt before it may have run, and failed."""
+        last = self._db.execute(LAST, (key,)).fetchone()
+        if last is None:
+            return "skipped", reason
+        if last["trigger"] == "schedule":
+            self._jobs.plan.count_run(job_id, key)
+        return "ran", not_again(last["reason"], reason)
+
+    # ── what nobody knows ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def resolve(self, run_id: str, said: str, *, actor: str, reason: str | None, again: str | None) -> int:
+        """A person's word on an unknown run; its slot stays accounted for as it was. Returns the journal's entry."""
+        event = RESOLVED[said]
+        words = f"resolved as {target(RUN, event)} by {actor}"
+        words += f", ordered again as run {again}" if again else ""
+        words += f": {reason}" if reason else ""
+        (source,) = sources(RUN, event)
+        met = self._db.execute(
+            "UPDATE run SET state = ?, reason = ?, resolved_by = ?, resolved_at = ? WHERE id = ? AND state = ?"
+            " RETURNING job_id, key",
+            (target(RUN, event), words, actor, self._us, run_id, source),
+        ).fetchall()
+        if len(met) != 1:
+            raise Conflict(f"run {run_id} is not {source} any more", "`horae runs` shows how it is now")
+        ((job_id, key),) = met
+        told = {"as": said, "reason": reason, "again": again}
+        return self._journal.append("resolved", actor=actor, job_id=job_id, key=key, run_id=run_id, **told)
+
+    # ── in bulk ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _each(self, sql: str, rows: Sequence[Sequence[object]]) -> list[bool]:
+        """One guarded update of one row for each of `rows`; says which of them met it."""
+        if len(rows) < 2:
+            return [self._db.execute(sql, row).rowcount == 1 for row in rows]
+        self._db.execute("SAVEPOINT together")
+        if self._db.executemany(sql, rows).rowcount == len(rows):
+            self._db.execute("RELEASE together")
+            return [True] * len(rows)
+        self._db.execute("ROLLBACK TO together")
+        self._db.execute("RELEASE together")
+        return [self._db.execute(sql, row).rowcount == 1 for row in rows]
+
+    def _finish(self, ends: Sequence[End]) -> list[bool | Stale]:
+        met = self._each(FINISH, [self._last_words(end) for end in ends])
+        ours = [end for end, good in zip(ends, met, strict=True) if good]
+        self._db.executemany(OUTPUT, [(end.claim.run_id, *_streams(end.ending)) for end in ours])
+        left = iter(self._outbox.plan_all(ours))
+        for end in ours:
+            self._tell(end)
+        return [
+            next(left) if good else _stale(end.claim, end.ending.event) for end, good in zip(ends, met, strict=True)
+        ]
+
+    def _last_words(self, end: End) -> tuple[object, ...]:
+        claim, ending, result = end.claim, end.ending, end.ending.result
+        (source,) = sources(RUN, ending.event)
+        codes = (result.exit_code, result.signal) if result else (None, None)
+        return (target(RUN, ending.event), ending.reason, self._us, *codes, claim.run_id, claim.token, source)
+
+    def _tell(self, end: End) -> None:
+        claim = end.claim
+        self._journal.append(
+            target(RUN, end.ending.event),
+            actor="gateway",
+            job_id=claim.job_id,
+            key=claim.key,
+            run_id=claim.run_id,
+            reason=end.ending.reason,
+            took_s=None if end.started is None else (self.now - end.started).total_seconds(),
+            says=gist(end.ending)[:SAYS_CHARS],
+        )
+
+    def _settle(self, ends: Sequence[End]) -> list[bool]:
+        """Occurrences whose runs have ended, and jobs that this completes. Says which were still open."""
+        if not ends:
+            return []
+        met = self._each(
+            SETTLE,
+            [(_outcome(end), end.ending.reason, self._us, end.claim.key, end.claim.attempt) for end in ends],
+        )
+        settled = [end for end, good in zip(ends, met, strict=True) if good]
+        for end in settled:
+            if _outcome(end) == "ran" and end.claim.trigger == "schedule" and end.claim.job.repeat is not None:
+                self._jobs.plan.count_run(end.claim.job_id, end.claim.key)
+        self._jobs.plan.complete_done([end.claim.job_id for end in settled])
+        tell_waiting(self._db, [end.claim.job_id for end in settled])
+        return met
+
+    def _unless_in_vain(self, end: End, after_s: float) -> End:
+        """The end of an attempt that is to be tried again, or of the last one if that could not be: then it is told now."""
+        claim, reason = end.claim, end.ending.reason
+        row = self._db.execute(AFTERWARDS, (reason, claim.key)).fetchone()
+        over = early(candidate(row))
+        if over is not None:
+            said = over.reason
+        elif claim.trigger == "schedule" and gives_way(
+            claim.job, self.now + timedelta(seconds=after_s), maybe(row["next_due"])
+        ):
+            said = not_again(reason, IN_THE_WAY)
+        else:
+            return end
+        return replace(end, retry_s=None, ending=replace(end.ending, reason=said))
+
+    def _retry(self, end: End, after_s: float) -> None:
+        claim = end.claim
+        due = to_us(self.now + timedelta(seconds=after_s))
+        self._db.execute(BACK, (due, claim.key, claim.attempt))
+        tell_waiting(self._db, [claim.job_id])
+        self._journal.append(
+            "retry_planned", actor="gateway", job_id=claim.job_id, key=claim.key, run_id=claim.run_id, in_s=after_s
         )
 
 
-def _job(row: Row) -> Job:
-    """The run's job. Of a damaged definition what the row itself says, since the run must be ended all the same."""
-    try:
-        return from_definition(json.loads(row["definition"]))
-    except DAMAGE:
-        return Job(row["job_id"], row["slug"], row["name"], row["schedule"], row["timezone"])
+def _outcome(end: End) -> str:
+    return "blocked" if end.ending.event == "block" else "ran"
 
 
-def _streams(result: Any) -> tuple[str, str, int, int]:
-    return result.stdout, result.stderr, result.stdout_cut, result.stderr_cut
+def _stale(claim: Claim, event: str) -> Stale:
+    allowed = " or ".join(sources(RUN, event))
+    return Stale(f"run {claim.run_id} cannot {event}: it is no longer ours or not {allowed}", run=claim.run_id)
+
+
+def _or_raise(answer: Any) -> Any:
+    if isinstance(answer, Stale):
+        raise answer
+    return answer
+
+
+def _streams(ending: Ending) -> tuple[object, ...]:
+    result = ending.result
+    streams = (result.stdout, result.stderr, result.stdout_cut, result.stderr_cut) if result else ("", "", 0, 0)
+    return (ending.message, *streams)

@@ -2,50 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import datetime
-from sqlite3 import Connection
 
 from horae.core.instants import to_us
-from horae.core.model import Claim, Ending, Message, Receipt
+from horae.core.model import Claim, End, Message, Receipt
 from horae.core.states import DELIVERY, sources, target
 from horae.errors import Stale
+from horae.store.database import Db
 from horae.store.journal import Journal
+
+PLAN = (
+    "INSERT INTO delivery (run_id, target, state, title, alert, evidence, reason, created_at, changed_at)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 
 
 class Outbox:
     """The verbs on deliveries, in one transaction."""
 
-    def __init__(self, db: Connection, now: datetime, journal: Journal) -> None:
+    def __init__(self, db: Db, now: datetime, journal: Journal) -> None:
         self._db = db
         self._now = to_us(now)
         self._journal = journal
 
-    def plan(self, claim: Claim, ending: Ending, kept: Mapping[str, Receipt]) -> bool:
-        """One row per target. Nothing to say is written down as suppressed, so that silence can be told from loss.
-
-        Targets in `kept` are reached by this transaction. Returns whether anything is left to send.
-        """
-        left = False
-        for name in dict.fromkeys(claim.job.deliver):
-            receipt = kept.get(name)
-            if not ending.message:
-                state, evidence, reason = "suppressed", None, "nothing to say"
-            elif receipt is not None:
-                state, evidence, reason = "delivered", receipt.evidence, None
-            else:
-                state, evidence, reason = "pending", None, None
-                left = True
-            self._db.execute(
-                "INSERT INTO delivery (run_id, target, state, title, alert, evidence, reason, created_at, changed_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (claim.run_id, name, state, claim.job.name, int(ending.alert), evidence, reason, self._now, self._now),
-            )
-        return left
+    def plan_all(self, ends: Sequence[End]) -> list[bool]:
+        """One row per run and target. Says of each end whether anything is left to send."""
+        rows = [(end, name, *_first_state(end, name)) for end in ends for name in dict.fromkeys(end.claim.job.deliver)]
+        self._db.executemany(
+            PLAN,
+            [
+                (
+                    end.claim.run_id,
+                    name,
+                    state,
+                    end.claim.job.name,
+                    int(end.ending.alert),
+                    evidence,
+                    reason,
+                    *[self._now] * 2,
+                )
+                for end, name, state, evidence, reason in rows
+            ],
+        )
+        left = {end.claim.run_id for end, _, state, *_ in rows if state == "pending"}
+        return [end.claim.run_id in left for end in ends]
 
     def begin(self, claim: Claim) -> list[Message]:
         """pending → sending for all of this run, if the claim still owns it."""
-        owned = self._db.execute("SELECT 1 FROM run WHERE id = ? AND token = ?", (claim.run_id, claim.token)).fetchone()
+        find = f"SELECT 1 FROM run WHERE id = ? AND token = ?{self._db.for_update}"
+        owned = self._db.execute(find, (claim.run_id, claim.token)).fetchone()
         if owned is None:
             raise Stale(f"run {claim.run_id} is no longer ours", run=claim.run_id)
         rows = self._db.execute(
@@ -113,3 +119,17 @@ class Outbox:
             self._journal.append(
                 state, actor="gateway", job_id=job_id, key=key, run_id=run_id, target=name, evidence=None, reason=reason
             )
+
+
+def _first_state(end: End, name: str) -> tuple[str, str | None, str | None]:
+    """What becomes of a target at once: state, evidence, reason.
+
+    Nothing to say is written down as suppressed, so that silence can be told from loss. Nobody is told of a failure
+    that is tried again. Targets in `kept` are reached by this very transaction.
+    """
+    if not end.ending.message:
+        return "suppressed", None, "nothing to say"
+    if end.retry_s is not None:
+        return "suppressed", None, "it is tried again"
+    receipt = end.kept.get(name)
+    return ("pending", None, None) if receipt is None else ("delivered", receipt.evidence, None)

@@ -3,6 +3,7 @@
 `cursor_at` names the slot of a job's one ordinary planned row. Rules:
 - the next slot is planned in the transaction that uses the current one up (claims, settles, skips or moves it);
 - a slot that has a row already (skipped or moved in advance) is passed over, never planned twice;
+- a slot is due by the job's spread later; what has passed and is not due yet is still to come;
 - a change of cadence deletes planned slots that are not due yet, voids those that are, and keeps exceptions of slots
   that the new schedule has too; a change of anything else touches no slot. `repeat` counts afresh then: a run that was
   claimed before (`cadence_at` is when the cadence changed) is not one of the new ones.
@@ -11,22 +12,33 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
-from sqlite3 import Connection, Row
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from horae.core.admission import not_again
 from horae.core.cadence import DAMAGE, grace_of, slots_of
 from horae.core.catchup import backlog
 from horae.core.identity import slot_key
 from horae.core.instants import from_us, to_us
 from horae.core.model import Job
+from horae.core.spread import spread_offset_s
 from horae.core.text import clip
+from horae.store.database import Db
 from horae.store.journal import Journal
 from horae.timing.recurrence import RecurrenceSet
 from horae.timing.zones import offset_s
 
 BY_CELLS_MAX = 200  # of a schedule's text with each slot in the journal: a list of dates is thousands of characters
+OPEN = """
+SELECT key, slot_at, due_at, exception, attempts,
+       CASE WHEN attempts > 0 THEN (
+         SELECT r.reason FROM run r WHERE r.key = occurrence.key AND r.state = 'failed' ORDER BY r.attempt DESC LIMIT 1
+       ) END AS ended
+FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND state = 'planned'
+"""
+AGAIN = "UPDATE occurrence SET waits_for = NULL WHERE job_id = ? AND state = 'planned' AND waits_for IS NOT NULL"
 
 
 def paused_words(paused_at: int | None, by: str | None, reason: str | None, enabled: int) -> str | None:
@@ -37,17 +49,22 @@ def paused_words(paused_at: int | None, by: str | None, reason: str | None, enab
     return None if enabled else "its file says enabled: false"
 
 
+def spread_of(row: Any) -> timedelta:
+    """How much later than its slots a job is due. `row` is the job's."""
+    return timedelta(seconds=spread_offset_s(row["id"], row["spread_s"]))
+
+
 class Plan:
     """The verbs on planned slots, in one transaction."""
 
-    def __init__(self, db: Connection, now: datetime, journal: Journal) -> None:
+    def __init__(self, db: Db, now: datetime, journal: Journal) -> None:
         self._db = db
         self.now = now
         self._us = to_us(now)
         self._journal = journal
 
-    def plan_next(self, job_id: str, *, after: datetime) -> None:
-        """Put the first free slot after `after` into a row, or note why there is none."""
+    def plan_next(self, job_id: str, *, after: datetime | None = None) -> None:
+        """Put the first free slot after `after`, else the first that is still to come, into a row, or note why not."""
         row = self._one("SELECT * FROM job WHERE id = ?", job_id)
         if row is None or row["removed_at"] is not None or not row["definition"]:
             return
@@ -56,7 +73,7 @@ class Plan:
             return
         try:
             slots = slots_of(row)
-            slot = slots.next_after(after)
+            slot = slots.next_after(self.now - spread_of(row) if after is None else after)
             while slot is not None and self._has_row(job_id, slot):
                 slot = slots.next_after(slot)
         except DAMAGE as error:
@@ -79,8 +96,13 @@ class Plan:
         text = json.dumps(
             {"code": "invalid", "message": problem, "hint": "reading its file again mends it", "details": {}}
         )
-        self._db.execute("UPDATE job SET problem = ?, signature = '', cursor_at = NULL WHERE id = ?", (text, job_id))
-        self._journal.append("quarantined", actor="gateway", job_id=job_id, problem=problem)
+        news = self._db.execute(
+            "UPDATE job SET problem = ? WHERE id = ? AND problem IS DISTINCT FROM ?", (text, job_id, text)
+        )
+        self._db.execute("UPDATE job SET signature = '', cursor_at = NULL WHERE id = ?", (job_id,))
+        if news.rowcount == 1:  # whoever comes upon it again tells nobody anything new
+            self.look_again(job_id)
+            self._journal.append("quarantined", actor="gateway", job_id=job_id, problem=problem)
         return problem
 
     def note_planned(self, job_id: str, key: str, schedule: str, zone: str) -> None:
@@ -95,6 +117,15 @@ class Plan:
             " (SELECT 1 FROM run WHERE run.key = ? AND run.claimed_at <= job.cadence_at)",
             (job_id, key),
         )
+
+    def complete_done(self, job_ids: Sequence[str]) -> None:
+        """The same of many, of which most go on: only those that may be done are looked at."""
+        over = self._db.execute(
+            f"SELECT id FROM job WHERE {self._db.among('id')} AND cursor_at IS NULL AND completed_at IS NULL",
+            (self._db.listed(sorted(set(job_ids))),),
+        ).fetchall()
+        for (job_id,) in over:
+            self.complete_if_done(job_id)
 
     def complete_if_done(self, job_id: str) -> None:
         """Mark the job completed when nothing of it is open and nothing more will be planned."""
@@ -117,7 +148,7 @@ class Plan:
         if row["repeat_max"] is not None and row["counted"] >= row["repeat_max"]:
             reason = f"it ran {row['counted']} of {row['repeat_max']} times"
         if reason is None:  # held back by `repeat`, but the run did not count
-            self.plan_next(job_id, after=self.now)
+            self.plan_next(job_id)
             (reason,) = self._db.execute("SELECT ending FROM job WHERE id = ?", (job_id,)).fetchone()
         if reason is None:
             return
@@ -141,49 +172,60 @@ class Plan:
 
         `old` is the job's row that they were planned for: what passed since, unseen, is void by its schedule.
         """
-        rows = self._db.execute(
-            "SELECT key, slot_at, due_at, exception, attempts FROM occurrence"
-            " WHERE job_id = ? AND trigger = 'schedule' AND state = 'planned'",
-            (old["id"],),
-        ).fetchall()
-        for key, slot_at, due_at, exception, attempts in rows:
-            if exception is not None and keep is not None and keep.contains(from_us(slot_at)):
+        for item in self._db.execute(OPEN, (old["id"],)).fetchall():
+            key, exception = item["key"], item["exception"]
+            if exception is not None and keep is not None and keep.contains(from_us(item["slot_at"])):
                 continue
-            if min(slot_at, due_at) <= self._us or attempts:
-                self._settle(old, key, slot_at, exception, "void", reason)
+            if min(item["slot_at"], item["due_at"]) <= self._us or item["attempts"]:
+                self._settle(old, item, "void", reason, self.now)
             else:  # it never came due, so there is nothing to account for
                 self._db.execute("DELETE FROM occurrence WHERE key = ?", (key,))
                 self._journal.append(
                     "unplanned", actor="gateway", job_id=old["id"], key=key, reason=reason, exception=exception
                 )
 
+    def drop_orders(self, job_id: str, reason: str) -> None:
+        """Manual runs that were ordered and have not begun, or were given back, will not: they are void."""
+        gone = self._db.execute(
+            "UPDATE occurrence SET state = 'settled', outcome = 'void', reason = ?, settled_at = ?"
+            " WHERE job_id = ? AND trigger = 'manual' AND state = 'planned' RETURNING key, run_id",
+            (reason, self._us, job_id),
+        ).fetchall()
+        for key, run_id in gone:
+            self._journal.append("void", actor="gateway", job_id=job_id, key=key, run_id=run_id, reason=reason)
+
     def skip_passed(self, row: dict[str, Any]) -> None:
         """Slots that came due in a pause while no gateway looked: they were skipped, and must not be caught up with."""
         reason = paused_words(row["paused_at"], row["paused_by"], row["paused_reason"], row["enabled"])
-        due = self._db.execute(
-            "SELECT key, slot_at, exception FROM occurrence"
-            " WHERE job_id = ? AND trigger = 'schedule' AND state = 'planned' AND due_at <= ?",
-            (row["id"], self._us),
-        ).fetchall()
-        for key, slot_at, exception in due:
-            self._settle(row, key, slot_at, exception, "skipped", reason)
-            if slot_at == row["cursor_at"]:
-                self.plan_next(row["id"], after=self.now)
+        due = self._db.execute(f"{OPEN} AND due_at <= ?", (row["id"], self._us)).fetchall()
+        for item in due:
+            self._settle(row, item, "skipped", str(reason), self.now - spread_of(row))
+            if item["slot_at"] == row["cursor_at"]:
+                self.plan_next(row["id"])
         if due:
             self.complete_if_done(row["id"])
 
-    def _settle(
-        self, row: dict[str, Any], key: str, slot_at: int, exception: str | None, outcome: str, reason: str | None
-    ) -> None:
-        """One planned row unrun. The row at the cursor stands for all slots that passed since, by the schedule of `row`."""
+    def look_again(self, job_id: str) -> None:
+        """What waits is to be decided about anew: something was said about its job."""
+        self._db.execute(AGAIN, (job_id,))
+
+    def _settle(self, row: dict[str, Any], item: Any, outcome: str, reason: str, until: datetime) -> None:
+        """One planned row without a run, or another one. `row` is its job.
+
+        The row at the cursor stands for all slots up to `until`, by the schedule of `row`.
+        """
+        key, slot_at = item["key"], item["slot_at"]
         to, count = slot_at, 1
-        if exception is None and slot_at == row["cursor_at"]:
+        if item["ended"] is not None:
+            outcome, reason = "ran", not_again(item["ended"], reason)
+            self.count_run(row["id"], key)
+        elif item["exception"] is None and slot_at == row["cursor_at"]:
             spoken = self._db.execute(
                 "SELECT slot_at FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND slot_at > ?",
                 (row["id"], slot_at),
             )
             with suppress(*DAMAGE):  # of a schedule that nobody can read only the row itself is known
-                passed = backlog(slots_of(row), from_us(slot_at), self.now, {from_us(at) for (at,) in spoken})
+                passed = backlog(slots_of(row), from_us(slot_at), until, {from_us(at) for (at,) in spoken})
                 to, count = to_us(passed.latest), 1 + passed.count
         self._db.execute(
             "UPDATE occurrence SET state = 'settled', outcome = ?, reason = ?, settled_at = ?, span_to = ?,"
@@ -194,11 +236,11 @@ class Plan:
 
     def plan_row(self, row: dict[str, Any], slot: datetime) -> None:
         """One slot into a row."""
-        key = slot_key(row["id"], slot)
+        key, due = slot_key(row["id"], slot), to_us(slot + spread_of(row))
         self._db.execute(
-            "INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, planned_at)"
-            " VALUES (?, ?, 'schedule', ?, ?, ?, ?)",
-            (key, row["id"], to_us(slot), to_us(slot), offset_s(slot, row["timezone"]), self._us),
+            "INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, priority, planned_at)"
+            " VALUES (?, ?, 'schedule', ?, ?, ?, ?, ?)",
+            (key, row["id"], to_us(slot), due, offset_s(slot, row["timezone"]), row["priority"], self._us),
         )
         self.note_planned(row["id"], key, row["schedule"], row["timezone"])
 
@@ -207,7 +249,9 @@ class Plan:
         return int(
             self._db.execute(
                 "SELECT count(*) FROM occurrence o JOIN job j ON j.id = o.job_id WHERE o.job_id = ?"
-                " AND o.trigger = 'schedule' AND (o.state = 'claimed' OR (o.state = 'planned' AND o.exception IS NOT 'skip'))"
+                " AND o.trigger = 'schedule'"
+                " AND (o.state = 'claimed'"
+                "  OR (o.state = 'planned' AND (o.exception IS DISTINCT FROM 'skip' OR o.attempts > 0)))"
                 " AND NOT EXISTS (SELECT 1 FROM run r WHERE r.key = o.key AND r.claimed_at <= j.cadence_at)",
                 (job_id,),
             ).fetchone()[0]
@@ -223,7 +267,5 @@ class Plan:
         )
 
     def _one(self, sql: str, *args: object) -> dict[str, Any] | None:
-        cursor = self._db.cursor()
-        cursor.row_factory = Row
-        row = cursor.execute(sql, args).fetchone()
+        row = self._db.execute(sql, args).fetchone()
         return None if row is None else dict(row)

@@ -12,6 +12,7 @@ import sqlite3
 
 from horae.errors import Ambiguous, Invalid, NotFound, Trouble
 from horae.store.attention import told, waiting
+from horae.store.gateways import LIVE_RUNS, due_by_labels, gateways, jobs_by_labels
 from horae.store.migrate import newer, steps, version
 from horae.store.rows import local, zulu
 
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from horae.ports import Record
+    from horae.store.database import Looks
 
     Json = dict[str, Any]
 
 LAST = "\U0010ffff"  # sorts behind whatever may follow the beginning of an id
 NEXT = """(SELECT min(due_at) FROM occurrence n WHERE n.job_id = j.id AND n.state = 'planned' AND n.trigger = 'schedule'
-           AND n.exception IS NOT 'skip')"""
+           AND n.exception IS DISTINCT FROM 'skip')"""
 LIST = f"""
 SELECT j.id, j.slug, j.name, j.state, j.schedule, j.meaning, j.timezone, j.problem, j.completed_reason, j.enabled,
        j.paused_at, j.paused_by, j.paused_reason, {NEXT} AS next_at,
@@ -37,12 +39,23 @@ FROM job j LEFT JOIN occurrence l ON l.key = (
 WHERE j.removed_at IS NULL AND j.slug > :cursor {{where}}
 ORDER BY j.slug LIMIT :limit
 """
+SLUG_OR_NAME = (  # each has an index of its own, which an OR would not use
+    "id IN (SELECT id FROM job WHERE slug = :text AND removed_at IS NULL"
+    " UNION SELECT id FROM job WHERE name = :text AND removed_at IS NULL)"
+)
 RUNS = """
 SELECT r.id, r.job_id, j.name AS job, j.slug, r.key, r.attempt, r.state, r.reason, r.claimed_at, r.started_at, r.finished_at,
-       r.exit_code, r.signal, r.tokens, r.cost_usd, r.pid, o.slot_at, o.due_at, o.offset_s, o.trigger, o.outcome, o.missed
+       r.exit_code, r.signal, r.tokens, r.cost_usd, r.pid, r.resolved_by, r.resolved_at,
+       o.slot_at, o.due_at, o.offset_s, o.trigger, o.outcome, o.missed
 FROM run r JOIN occurrence o ON o.key = r.key JOIN job j ON j.id = r.job_id
 WHERE r.claimed_at <= :before AND (r.claimed_at < :before OR r.id < :after) {where}
 ORDER BY r.claimed_at DESC, r.id DESC LIMIT :limit
+"""
+AHEAD = """
+SELECT * FROM occurrence o WHERE o.job_id = ? AND (o.state = 'planned' OR (o.trigger = 'schedule' AND o.slot_at > ?)
+  OR (o.state = 'claimed' AND o.trigger = 'schedule' AND NOT EXISTS (
+    SELECT 1 FROM run r JOIN job j ON j.id = r.job_id WHERE r.key = o.key AND r.claimed_at <= j.cadence_at)))
+ORDER BY o.due_at LIMIT ?
 """
 
 
@@ -51,7 +64,7 @@ def open_reader(path: str) -> Reader | None:
     if not os.path.exists(path):
         return None
     try:
-        db = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False, factory=File)
         db.row_factory = sqlite3.Row
         found, newest = version(db), steps()[-1][0]
         if found > newest:
@@ -67,10 +80,19 @@ def open_reader(path: str) -> Reader | None:
     return Reader(db)
 
 
+class File(sqlite3.Connection):
+    """A connection of a reader."""
+
+    def trouble(self) -> str | None:
+        """What SQLite's own check finds wrong with the file, or None."""
+        (word,) = self.execute("PRAGMA quick_check(1)").fetchone()
+        return None if word == "ok" else str(word)
+
+
 class Reader:
     """Questions to one home's store. Each answer is what was committed when it was asked."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: Looks) -> None:
         self._db = db
 
     def close(self) -> None:
@@ -96,13 +118,14 @@ class Reader:
         row = self._db.execute("SELECT slug FROM job WHERE id = ?", (job_id,)).fetchone()
         return None if row is None else str(row["slug"])
 
-    def find_job(self, text: str) -> sqlite3.Row:
+    def find_job(self, text: str) -> Record:
         """The job that a person means: id, slug or name, unique prefix of an id. Live jobs win over completed ones."""
-        tiers = ("id = :text", "slug = :text OR name = :text", "id >= :text AND id < :beyond AND :text <> ''")
+        tiers = ("id = :text", SLUG_OR_NAME, "id >= :text AND id < :beyond AND :text <> ''")
         args = {"text": text, "beyond": text + LAST}
         for tier in tiers:
             rows = self._db.execute(
-                f"SELECT * FROM job WHERE removed_at IS NULL AND ({tier}) ORDER BY slug LIMIT 20", args
+                f"SELECT * FROM job WHERE removed_at IS NULL AND ({tier}) ORDER BY state = 'completed', slug LIMIT 20",
+                args,
             ).fetchall()
             alive = [row for row in rows if row["state"] != "completed"] or rows
             if len(alive) == 1:
@@ -120,7 +143,7 @@ class Reader:
         ]
         raise NotFound(f"no job has the id, slug or name {text!r}", "`horae list --all` shows them all", names=names)
 
-    def find_run(self, text: str) -> sqlite3.Row:
+    def find_run(self, text: str) -> Record:
         """A run by its id or a unique prefix of it."""
         rows = self._db.execute(
             "SELECT * FROM run WHERE id >= ? AND id < ? ORDER BY claimed_at DESC LIMIT 10", (text, text + LAST)
@@ -170,7 +193,7 @@ class Reader:
         more = f"{rows[limit - 1]['claimed_at']}-{rows[limit - 1]['id']}" if len(rows) > limit else None
         return {"runs": [self._run(row) for row in rows[:limit]], "cursor": more}
 
-    def _run(self, row: sqlite3.Row) -> Json:
+    def _run(self, row: Record) -> Json:
         """One run as `runs` shows it."""
         offset = row["offset_s"]
         deliveries = self._db.execute(
@@ -191,12 +214,15 @@ class Reader:
             "state": row["state"],
             "outcome": row["outcome"],
             "reason": row["reason"],
+            "resolved": None
+            if row["resolved_by"] is None
+            else {"by": row["resolved_by"], "at": local(row["resolved_at"], offset)},
             "claimed_at": local(row["claimed_at"], offset),
             "started_at": local(started, offset),
             "finished_at": local(finished, offset),
             "lateness_s": None if started is None else max(0, started - row["due_at"]) / 1e6,
             "duration_s": None
-            if started is None or finished is None or row["state"] == "unknown"
+            if started is None or finished is None or row["state"] == "unknown" or row["resolved_by"] is not None
             else max(0, finished - started) / 1e6,
             "missed": row["missed"],
             "pid": row["pid"],
@@ -208,33 +234,29 @@ class Reader:
         }
 
     def output(self, run_id: str) -> Json:
-        """The result document of one run: the message, both streams, and how much was cut from them."""
+        """The result document of one run: the message, both streams, how much was cut from them, whether it was pruned."""
         row = self._db.execute(
-            "SELECT message, stdout, stderr, stdout_cut, stderr_cut FROM output WHERE run_id = ?", (run_id,)
+            "SELECT r.pruned, o.* FROM run r LEFT JOIN output o ON o.run_id = r.id WHERE r.id = ?", (run_id,)
         ).fetchone()
-        if row is None:
-            return {"message": None, "stdout": None, "stderr": None, "stdout_cut_bytes": 0, "stderr_cut_bytes": 0}
+        there = row is not None and row["pruned"] == 0 and row["message"] is not None
         return {
-            "message": row["message"],
-            "stdout": row["stdout"],
-            "stderr": row["stderr"],
-            "stdout_cut_bytes": row["stdout_cut"],
-            "stderr_cut_bytes": row["stderr_cut"],
+            **{name: row[name] if there else None for name in ("message", "stdout", "stderr")},
+            **{f"{name}_bytes": row[name] if there else 0 for name in ("stdout_cut", "stderr_cut")},
+            "pruned": row is not None and row["pruned"] > 0,
         }
 
-    def planned(self, job_id: str, limit: int) -> list[sqlite3.Row]:
+    def planned(self, job_id: str, limit: int) -> list[Record]:
         """Open occurrences of a job by due instant: exceptions made in advance are among them."""
         return self._db.execute(
             "SELECT * FROM occurrence WHERE job_id = ? AND state = 'planned' ORDER BY due_at LIMIT ?", (job_id, limit)
         ).fetchall()
 
-    def ahead(self, job_id: str, now_us: int, limit: int) -> list[sqlite3.Row]:
-        """The open occurrences, and those of slots to come that have had their turn: a slot may run before its time."""
-        return self._db.execute(
-            "SELECT * FROM occurrence WHERE job_id = ? AND (state = 'planned' OR (trigger = 'schedule' AND slot_at > ?))"
-            " ORDER BY due_at LIMIT ?",
-            (job_id, now_us, limit),
-        ).fetchall()
+    def ahead(self, job_id: str, now_us: int, limit: int) -> list[Record]:
+        """The open occurrences, and those of slots to come that have had their turn: a slot may run before its time.
+
+        Among the open ones are those that are being run, if they count for the cadence that the job has now.
+        """
+        return self._db.execute(AHEAD, (job_id, now_us, limit)).fetchall()
 
     def occurrences(self, job_id: str, *, slot_at: int | None, limit: int) -> list[Json]:
         """Occurrences with the decisions about them, newest first; or the one whose slot or span covers an instant."""
@@ -246,7 +268,7 @@ class Reader:
         )
         return [self.occurrence(row) for row in rows.fetchall()]
 
-    def occurrence_by_key(self, key: str) -> sqlite3.Row | None:
+    def occurrence_by_key(self, key: str) -> Record | None:
         """One occurrence, by its key."""
         return self._db.execute("SELECT * FROM occurrence WHERE key = ?", (key,)).fetchone()
 
@@ -284,21 +306,20 @@ class Reader:
             ],
         }
 
-    def journal_entry(self, seq: int | None) -> sqlite3.Row | None:
+    def journal_entry(self, seq: int | None) -> Record | None:
         """One entry by number, or the newest that can be undone and has not been."""
         if seq is not None:
             return self._db.execute("SELECT * FROM journal WHERE seq = ?", (seq,)).fetchone()
         return self._db.execute(
-            "SELECT * FROM journal j WHERE actor <> 'gateway' AND json_extract(detail, '$.undo') IS NOT NULL AND NOT EXISTS"
-            " (SELECT 1 FROM journal u WHERE u.what = 'undone' AND json_extract(u.detail, '$.entry') = j.seq)"
+            "SELECT * FROM journal j WHERE actor <> 'gateway' AND undoable = 1 AND NOT EXISTS"
+            " (SELECT 1 FROM journal u WHERE u.undoes = j.seq)"
             " ORDER BY seq DESC LIMIT 1"
         ).fetchone()
 
     def was_undone(self, seq: int) -> bool:
         """Whether an entry has been taken back already."""
         found = self._db.execute(
-            "SELECT 1 FROM journal WHERE what = 'undone' AND json_extract(detail, '$.entry') = ?"
-            " AND json_extract(detail, '$.redo') IS NULL LIMIT 1",
+            "SELECT 1 FROM journal WHERE undoes = ? AND redo = 0 LIMIT 1",
             (seq,),
         )
         return found.fetchone() is not None
@@ -317,7 +338,7 @@ class Reader:
         row = self._db.execute("SELECT min(due_at) FROM occurrence WHERE state = 'planned'").fetchone()
         return zulu(row[0])
 
-    def agenda(self, limit: int) -> list[sqlite3.Row]:
+    def agenda(self, limit: int) -> list[Record]:
         """Planned occurrences of active jobs, soonest first."""
         return self._db.execute(
             "SELECT o.*, j.slug, j.timezone FROM occurrence o JOIN job j ON j.id = o.job_id"
@@ -326,13 +347,29 @@ class Reader:
         ).fetchall()
 
     def trouble(self) -> str | None:
-        """What SQLite's own check finds wrong with the file, or None."""
-        (word,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
-        return None if word == "ok" else str(word)
+        """What the database's own check finds wrong, or None."""
+        return self._db.trouble()
 
     def waiting(self, limit: int) -> list[Json]:
         """What waits for a person (see `attention.py`)."""
         return waiting(self._db, limit)
+
+    def gateways(self, now_us: int, *, shared: bool) -> list[Json]:
+        """Who runs gateways on this store (see `gateways.py`)."""
+        return gateways(self._db, now_us, shared=shared)
+
+    def live_runs(self) -> list[Json]:
+        """What is running, by whom."""
+        rows = self._db.execute(LIVE_RUNS).fetchall()
+        return [{"run": row["id"], "job": row["slug"], "gateway": row["gateway_id"]} for row in rows]
+
+    def due_by_labels(self, now_us: int) -> list[Json]:
+        """How many slots are due of jobs that ask for labels."""
+        return due_by_labels(self._db, now_us)
+
+    def jobs_by_labels(self) -> list[Json]:
+        """Which labels active jobs ask for."""
+        return jobs_by_labels(self._db)
 
     def zone_data(self) -> str | None:
         """The version of the zone data that planned the slots; None when that was never looked at."""
@@ -350,7 +387,7 @@ class Reader:
         )
 
 
-def job_json(row: sqlite3.Row) -> Json:
+def job_json(row: Record) -> Json:
     """One job as `list` shows it. A job that does not run has no next slot."""
     active = row["state"] == "active"
     next_at = row["next_at"] if active else None
@@ -373,7 +410,7 @@ def job_json(row: sqlite3.Row) -> Json:
     }
 
 
-def _paused(row: sqlite3.Row) -> Json | None:
+def _paused(row: Record) -> Json | None:
     if row["paused_at"] is not None:
         return {"by": row["paused_by"], "since": zulu(row["paused_at"]), "reason": row["paused_reason"]}
     return None if row["enabled"] else {"by": "its file", "since": None, "reason": "enabled: false"}

@@ -10,35 +10,23 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import TypeVar
 
+from horae.core.chain import HOME, Head
 from horae.core.instants import to_us
-from horae.errors import Conflict, Problem, Trouble
+from horae.errors import Conflict, Problem, Stale, Trouble
 from horae.ports import Clock, Tx
-from horae.store.catalogue import Catalogue
+from horae.store.database import connect
 from horae.store.journal import Entry, Journal
-from horae.store.ledger import Ledger
 from horae.store.migrate import migrate, refuse_newer
-from horae.store.outbox import Outbox
-from horae.store.zonedata import ZoneData
+from horae.store.transaction import StoreTx
 
 T = TypeVar("T")
+Item = TypeVar("Item")
 BUSY_S = 10.0
-
-
-class SqliteTx:
-    """One open transaction: the groups of verbs over one connection and one `now`."""
-
-    def __init__(self, db: sqlite3.Connection, now: datetime) -> None:
-        self.now = now
-        self.journal = Journal(db, to_us(now))
-        self.jobs = Catalogue(db, now, self.journal)
-        self.outbox = Outbox(db, now, self.journal)
-        self.runs = Ledger(db, now, self.journal, self.jobs)
-        self.zones = ZoneData(db, now, self.journal, self.jobs.plan)
 
 
 class SqliteStore:
@@ -47,10 +35,11 @@ class SqliteStore:
     def __init__(self, path: str, clock: Clock) -> None:
         self.path = path
         self._clock = clock
+        self._heads: dict[str, Head] = {}
         self._listeners: list[Callable[[list[Entry]], None]] = []
         with named(path):
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-            self.db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+            self.db = connect(path, BUSY_S)
             try:
                 with alone(os.path.dirname(path)):
                     refuse_newer(self.db, path)  # before anything is set, so that such a file is not touched
@@ -59,6 +48,21 @@ class SqliteStore:
             except BaseException:
                 self.db.close()
                 raise
+
+    wholesale = (sqlite3.OperationalError,)
+    """The disk or the lock: nobody's error in particular."""
+
+    def named(self) -> AbstractContextManager[None]:
+        """Errors that leave it are the project's own."""
+        return named(self.path)
+
+    def explained(self, error: Exception) -> Exception:
+        """One error of SQLite in the words of the tree; others stay what they are."""
+        return explain(error, self.path) if isinstance(error, sqlite3.Error) else error
+
+    def happened(self) -> bool:
+        """A file answers before it is written, or not at all: a commit that fails was not made."""
+        return False
 
     def listen(self, listener: Callable[[list[Entry]], None]) -> None:
         """Call `listener(entries)` after each commit that wrote to the journal."""
@@ -76,21 +80,28 @@ class SqliteStore:
         """The same for the engine, where no writer thread is wanted: tests and simulation."""
         return self.transact(work)
 
+    async def together(self, verb: Callable[[Tx, Sequence[Item]], Sequence[T | Stale]], item: Item) -> T:
+        """One item by itself: who would be collected with it waits for a writer thread."""
+        (answer,) = self.transact(lambda tx: verb(tx, [item]))
+        if isinstance(answer, Stale):
+            raise answer
+        return answer
+
     @contextmanager
-    def transaction(self) -> Generator[SqliteTx]:
+    def transaction(self) -> Generator[StoreTx]:
         """An immediate transaction; the caller flushes the journal."""
         self.db.execute("BEGIN IMMEDIATE")
         try:
-            yield SqliteTx(self.db, self._clock.now())
+            yield self.nested(self._clock.now())
             self.db.execute("COMMIT")
         except BaseException:
             if self.db.in_transaction:
                 self.db.execute("ROLLBACK")
             raise
 
-    def nested(self, now: datetime) -> SqliteTx:
+    def nested(self, now: datetime) -> StoreTx:
         """The verbs for one member of a group that commits together."""
-        return SqliteTx(self.db, now)
+        return StoreTx(self.db, now, Journal(self.db, to_us(now), HOME, self._heads))
 
     def publish(self, entries: list[Entry]) -> None:
         """Tell the listeners what was decided. Only after the commit: before it, it has not happened."""

@@ -9,15 +9,15 @@ names both. Rows that came due, are claimed or settled are not touched.
 from __future__ import annotations
 
 from datetime import datetime
-from sqlite3 import Connection, IntegrityError, Row
 from typing import Any, NamedTuple
 
 from horae.core.cadence import DAMAGE, slots_of
 from horae.core.identity import slot_key
 from horae.core.instants import from_us, to_us
 from horae.core.zonechange import FARTHEST, Ahead, Course, Passed, Standing, first_free, follow
+from horae.store.database import Db
 from horae.store.journal import Journal
-from horae.store.plan import Plan
+from horae.store.plan import Plan, spread_of
 from horae.store.rows import local
 from horae.timing.recurrence import RecurrenceSet
 from horae.timing.zones import offset_s, version
@@ -32,8 +32,8 @@ CURSOR = SCHEDULED + "AND slot_at = :cursor AND state = 'planned' AND exception 
 BEFORE = "(SELECT max(slot_at) FROM occurrence WHERE job_id = :job AND trigger = 'schedule' AND slot_at <= :since)"
 PASSED = SCHEDULED + f"AND slot_at >= coalesce({BEFORE}, :since) AND NOT ({AHEAD})"  # a span's first slot is its row's
 PLAN = (
-    "INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, exception, reason, planned_at)"
-    " VALUES (?, ?, 'schedule', ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, exception, reason, priority, planned_at)"
+    " VALUES (?, ?, 'schedule', ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
@@ -47,7 +47,7 @@ class Followed(NamedTuple):
 class ZoneData:
     """The verbs on zone data, in one transaction."""
 
-    def __init__(self, db: Connection, now: datetime, journal: Journal, plan: Plan) -> None:
+    def __init__(self, db: Db, now: datetime, journal: Journal, plan: Plan) -> None:
         self._db = db
         self._us = to_us(now)
         self._journal = journal
@@ -69,7 +69,10 @@ class ZoneData:
         was, now = self.planned_with(), version()
         if was == now:
             return
-        self._db.execute("INSERT OR REPLACE INTO zone_data (id, version) VALUES (1, ?)", (now,))
+        self._db.execute(
+            "INSERT INTO zone_data (id, version) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET version = excluded.version",
+            (now,),
+        )
         if was is not None or changed:
             self._journal.append("zone_data", actor="gateway", was=was, now=now, jobs=changed)
 
@@ -78,7 +81,7 @@ class ZoneData:
         self._db.execute("SAVEPOINT one_job")
         try:
             return self._apply(job)
-        except (*DAMAGE, IntegrityError) as error:
+        except (*DAMAGE, self._db.clash) as error:
             self._db.execute("ROLLBACK TO one_job")
             if job["problem"] is None:
                 self._plan.set_aside(job["id"], error)
@@ -99,14 +102,14 @@ class ZoneData:
             self._db.execute("DELETE FROM occurrence WHERE key = ?", (row.key,))
         for row, slot in moved:
             if slot is not None:
-                due = rows[row.key]["due_at"] if row.exception == "move" else to_us(slot)
+                due = rows[row.key]["due_at"] if row.exception == "move" else None
                 self._insert(job, slot, due, row.exception, rows[row.key]["reason"])
             if row is standing.cursor:
                 self._db.execute(
                     "UPDATE job SET cursor_at = ? WHERE id = ?", (None if slot is None else to_us(slot), job["id"])
                 )
         for passed, slot in course.closed:
-            self._insert(job, slot, to_us(slot), "skip", _turn(passed))
+            self._insert(job, slot, None, "skip", _turn(passed))
         self._tell(job, moved, course)
         if course.outrun:
             self._go_on(job, slots, course.after)
@@ -164,9 +167,13 @@ class ZoneData:
         if offset != row.offset_s:
             self._db.execute("UPDATE occurrence SET offset_s = ? WHERE key = ?", (offset, row.key))
 
-    def _insert(self, job: dict[str, Any], slot: datetime, due: int, exception: str | None, reason: str | None) -> None:
+    def _insert(
+        self, job: dict[str, Any], slot: datetime, due: int | None, exception: str | None, reason: str | None
+    ) -> None:
+        """A row for a slot; without another `due` it is due when its job's slots are."""
         key, offset = slot_key(job["id"], slot), offset_s(slot, job["timezone"])
-        self._db.execute(PLAN, (key, job["id"], to_us(slot), due, offset, exception, reason, self._us))
+        due = to_us(slot + spread_of(job)) if due is None else due
+        self._db.execute(PLAN, (key, job["id"], to_us(slot), due, offset, exception, reason, job["priority"], self._us))
 
     def _tell(self, job: dict[str, Any], moved: list[tuple[Ahead, datetime | None]], course: Course) -> None:
         """An entry for each slot, under the key that it has now."""
@@ -194,9 +201,7 @@ class ZoneData:
             )
 
     def _rows(self, sql: str, args: Any) -> list[dict[str, Any]]:
-        cursor = self._db.cursor()
-        cursor.row_factory = Row
-        return [dict(row) for row in cursor.execute(sql, args).fetchall()]
+        return [dict(row) for row in self._db.execute(sql, args).fetchall()]
 
 
 def _passed(row: dict[str, Any]) -> Passed:

@@ -18,7 +18,7 @@ from horae.limits import ANSWER_TIMEOUT_S
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from horae.ports import Home
@@ -38,15 +38,23 @@ class House:
         self.db = os.path.join(self.path, "state", "runtime.db")
         self.jobs = os.path.join(self.path, "jobs")
         self.actor = config.actor()
+        self.cluster = config.cluster(self.path)
+        """Whether the store is one that many gateways share: then everybody writes to it directly."""
         self._home: Home | None = None
+        self._close: Callable[[], None] | None = None
         self._holder: dict[str, Any] | bool | None = False
 
     @property
     def holder(self) -> dict[str, Any] | None:
         """Who runs the gateway of this home, or None."""
         if self._holder is False:
-            self._holder = place.holder(self.path)
+            self._holder = None if self.cluster else place.holder(self.path)
         return self._holder  # pyright: ignore[reportReturnType]
+
+    @property
+    def fires(self) -> bool:
+        """Whether somebody is there who starts what is due."""
+        return self.home.gateway if self.cluster else self.holder is not None
 
     def exists(self) -> None:
         """Refuse to work in a folder that is no home: a mistyped path must not become one silently."""
@@ -58,6 +66,8 @@ class House:
     def reader(self) -> Reader:
         """A reader of what the store knows, after taking in edits that no gateway has seen."""
         self.exists()
+        if self.cluster:
+            return self.home.read()  # pyright: ignore[reportReturnType]
         found = self._current()
         if found is None:
             load("app.reload", "reload")(self.home)
@@ -68,14 +78,16 @@ class House:
 
     def freshen(self) -> None:
         """Without a gateway, take in changed job files and zone data first. With one, it has done that already."""
+        if self.cluster:
+            return  # there are no files, and gateways see to the zone data
         current = self._current()
         if current is None:
             load("app.reload", "reload")(self.home)
         else:
             current.close()
         if self.holder is None:
-            alone = load("store.sqlite", "alone")
-            load("app.zonedata", "follow_zone_data")(self.home, lambda: alone(os.path.dirname(self.db)))
+            backing = load("wiring.backing", "HomeFile")(self.path)
+            load("app.zonedata", "follow_zone_data")(self.home, backing.alone)
 
     def _current(self) -> Reader | None:
         """A reader, if what the store knows is what the files say (or a gateway sees to that)."""
@@ -92,10 +104,15 @@ class House:
     def home(self) -> Home:
         """What use cases work on, in this process."""
         if self._home is None:
-            self._home = load("wiring.assembly", "assemble")(
+            self._home, self._close = load("wiring.assembly", "assemble")(
                 self.path, actor=self.actor, gateway=self.holder is not None
             )
         return self._home  # pyright: ignore[reportReturnType]
+
+    def __del__(self) -> None:
+        """A server is told that we go. A file needs no word, and to close it costs more than most commands."""
+        if self._close is not None and self.cluster:
+            self._close()
 
     def call(self, verb: str, **args: object) -> dict[str, Any]:
         """Have a use case done that changes something: by the gateway if there is one, else here."""
@@ -105,9 +122,20 @@ class House:
             return self.ask(verb, actor=self.actor, **args)
         self.freshen()
         answer = load("app.verbs", "VERBS")[verb](self.home, **args)
+        if self.cluster:
+            return answer  # the database has told the gateways
         if place.holder(self.path) is not None:  # one started meanwhile and has not been told
             self.ask("wake")
         return answer
+
+    def so_far(self, run: str) -> dict[str, Any] | None:
+        """What a live run has printed until now; None when no gateway of this home watches it."""
+        for number in range(1, place.PLACES_MAX + 1 if self.cluster else 2):
+            if place.holder(self.path, number) is not None:
+                found = load("control.client", "ask")(self.path, "so_far", {"run": run}, ANSWER_TIMEOUT_S, number)
+                if found["live"] or not self.cluster:
+                    return found
+        return None
 
     def ask(self, verb: str, **args: object) -> dict[str, Any]:
         """Ask the gateway."""
@@ -129,7 +157,12 @@ class House:
             raise load("store.sqlite", "explain")(error, self.db) from error
 
     def gateway(self) -> Mapping[str, Any] | None:
-        """The gateway's own word on itself; `alive` is False when it holds the home and does not answer."""
+        """The gateway's own word on itself; `alive` is False when it holds the home and does not answer.
+
+        Of a shared store: what the store knows of the newest of its gateways that are alive.
+        """
+        if self.cluster:
+            return self.view("app.status", "cluster_status")
         if self.holder is None:
             return None
         try:

@@ -4,36 +4,61 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from importlib import import_module
 
 from horae import config
+from horae.app.status import anybody_alive
 from horae.clock import SystemClock
 from horae.core.model import Job
 from horae.core.preflight import Facts
-from horae.errors import Invalid, Problem, Trouble
-from horae.ports import Clock, Home, Reader, Sender, Settings, Store
+from horae.errors import Invalid, Problem
+from horae.ports import Home, Key, Sender, Settings, Store
 from horae.runners.process import ProcessRunner
 from horae.senders.local import Local
 from horae.settings import load
-from horae.store.jobfolder import JobFolder
-from horae.store.queries import open_reader
-from horae.store.sqlite import SqliteStore
+from horae.store.scriptmirror import ScriptMirror
+from horae.wiring.backing import HomeFile, SharedDatabase, backing_of
+from horae.wiring.handed import handed
 
 SENDERS: dict[str, Callable[[], Sender]] = {"local": Local}
 
 
-def assemble(home: str, *, actor: str, gateway: bool) -> Home:
-    """A home for use cases in this process, with a store of its own."""
+def assemble(home: str, *, actor: str, gateway: bool) -> tuple[Home, Callable[[], None]]:
+    """A home for use cases in this process, with a store of its own, and what closes it."""
     settings = load(home, config.environment())
-    clock = SystemClock()
-    store = SqliteStore(database(home), clock)
-    return home_over(settings, store, clock, ProcessRunner(settings).facts, actor=actor, gateway=gateway)
+    backing, clock = backing_of(settings), SystemClock()
+    store = backing.open(clock)
+
+    def close() -> None:
+        store.close()
+        backing.close()
+
+    facts = facts_of(settings, store, ProcessRunner(settings, scripts_of(settings)))
+    whole = home_over(settings, backing, store, clock, facts, actor=actor, gateway=gateway)
+    return replace(whole, gateway=anybody_alive(whole)) if backing.shared else whole, close
+
+
+def facts_of(settings: Settings, store: Store, runner: ProcessRunner) -> Callable[[Job], Facts]:
+    """What preflight must know. The copy of a cluster's scripts is brought up to date first: no gateway may do that here."""
+    if settings.store is None:
+        return runner.facts
+    mirror = ScriptMirror(store, scripts_of(settings))
+
+    def facts(job: Job) -> Facts:
+        if job.script is not None:
+            mirror.refresh()
+        return runner.facts(job)
+
+    return facts
 
 
 def home_over(
     settings: Settings,
+    backing: HomeFile | SharedDatabase,
     store: Store,
-    clock: Clock,
+    clock: SystemClock,
     facts: Callable[[Job], Facts],
     *,
     actor: str,
@@ -44,10 +69,14 @@ def home_over(
     return Home(
         settings=settings,
         store=store,
-        folder=JobFolder(os.path.join(settings.home, "jobs")),
+        folder=backing.folder(store, actor),
+        scripts=backing.scripts(store, actor),
+        source=partial(handed, settings.home if settings.store is None else None),
         clock=clock,
         actor=actor,
-        read=partial(reader, settings.home),
+        read=backing.read,
+        past=backing.past,
+        key=partial(audit_key, settings.home),
         entropy=os.urandom,
         targets=unreachable,
         facts=facts,
@@ -56,17 +85,15 @@ def home_over(
     )
 
 
-def database(home: str) -> str:
-    """The file that holds the machine's half of a home."""
-    return os.path.join(home, "state", "runtime.db")
+def audit_key(home: str) -> Key:
+    """The key pair of a home, made or not. Its library is loaded only now: most commands sign nothing."""
+    return import_module("horae.store.auditkey").AuditKey(os.path.join(home, "state", "audit.key"))
 
 
-def reader(home: str) -> Reader:
-    """A reader of its own."""
-    found = open_reader(database(home))
-    if found is None:
-        raise Trouble(f"{database(home)} is missing", "`horae doctor` says more", file=database(home))
-    return found
+def scripts_of(settings: Settings) -> str:
+    """The folder from which scripts may come: of a cluster, the copy of its table that this machine keeps."""
+    parts = ("scripts",) if settings.store is None else ("state", "scripts")
+    return os.path.join(settings.home, *parts)
 
 
 def sender(target: str) -> Sender:

@@ -2,7 +2,8 @@
 
 Every part is entered as a context, so that whatever fails on the way leaves nothing behind. Job files are taken in
 and zone data that changed is followed before the first claim: what was edited while nobody looked must not fire by its
-old schedule, nor by a law that holds no more.
+old schedule, nor by a law that holds no more. Where a database is shared there are no files to take in: what others write
+there is told by the database.
 """
 
 from __future__ import annotations
@@ -11,38 +12,37 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
 from functools import partial
-from typing import Any
 
 from horae import __version__, config
 from horae.app.reload import Report, reload
-from horae.app.verbs import VERBS
 from horae.app.zonedata import Change, follow_zone_data
 from horae.clock import SystemClock
 from horae.control.place import HomeLock
 from horae.control.server import serving
-from horae.core.lateness import summary
-from horae.core.model import Owner
+from horae.core.model import Owner, Terms
 from horae.engine.gateway import Gateway
+from horae.engine.lease import Lease
 from horae.engine.slots import Slots
-from horae.errors import Problem, Refused
+from horae.errors import Problem
 from horae.log import Narrator, set_up
-from horae.ports import Home, Ports, Reader
-from horae.runners.liveness import boot_id, host_id, started_at
+from horae.ports import Home, Ports, Reader, Settings
+from horae.runners.liveness import HOST, boot_id, host_id, started_at
 from horae.runners.process import ProcessRunner
 from horae.settings import load
-from horae.store.sqlite import SqliteStore, alone
+from horae.store.jobfolder import JobFolder
+from horae.store.scriptmirror import ScriptMirror
 from horae.store.watch import FolderWatch
 from horae.store.writer import GroupWriter
-from horae.wiring.assembly import database, home_over, reader, sender
+from horae.wiring.answers import Answers
+from horae.wiring.assembly import home_over, scripts_of, sender
+from horae.wiring.backing import SharedDatabase, backing_of
+from horae.wiring.daily import Daily
+from horae.wiring.scripts import Following
 
-LATENESS_OF = 1000  # runs that the status sums up
 PROGRESS_FROM, PROGRESS_EVERY = 2000, 5000  # job files that are read: fewer go by unnoticed
-STUCK_S = 10.0  # a due instant that the loop has not looked at for so long means that it is stuck
 
 log = logging.getLogger("horae")
 
@@ -56,14 +56,17 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
     settings = load(home, config.environment())
     clock = SystemClock()
     since = clock.now()
+    owner = this_process(settings)
     async with AsyncExitStack() as stack:
-        lock = HomeLock(home)
+        backing = backing_of(settings)
+        stack.callback(backing.close)
+        lock = HomeLock(home, shared=backing.shared)
         lock.take({"pid": os.getpid(), "since": since.isoformat(timespec="seconds"), "version": __version__})
         stack.callback(lock.release)
         stack.callback(clock.close)
-        store = SqliteStore(database(home), clock)
+        store = backing.open(clock, owner.id)
         stack.callback(store.close)
-        names = Names(home)
+        names = Names(backing.read)
         stack.callback(names.close)
         trouble: list[Problem] = []
         writer = GroupWriter(store, partial(_troubled, trouble))
@@ -72,23 +75,24 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         path = set_up(home, terminal=True)
         store.listen(Narrator(names.of).tell)
 
-        runner = ProcessRunner(settings)
+        runner = ProcessRunner(settings, scripts_of(settings))
+        mirror = ScriptMirror(writer, scripts_of(settings)) if backing.shared else None
+        ready = runner if mirror is None else Following(runner, mirror)
         slots = Slots(settings.parallel)
-        owner = Owner(os.urandom(8).hex(), host_id(), boot_id(), os.getpid(), started_at(os.getpid()) or 0)
-        ports = Ports(owner, clock, writer, runner, sender, settings, slots)
-        gateway = Gateway(ports, slots, runner.stop_all, __version__)
-        whole = home_over(settings, writer, clock, runner.facts, actor="gateway", gateway=True, wake=gateway.wake)
-
-        echo(f"Horae {__version__}  ·  home {home}  ·  log {path}")
-        watch = FolderWatch(whole.folder.root, partial(_edited, whole))
-        watch.start()  # before the files are read, so that no edit falls between the two
-        stack.callback(watch.close)
-        report = await asyncio.to_thread(reload, whole, None, partial(_progress, echo))
-        _tell(report)
-        one_at_a_time = partial(alone, os.path.join(home, "state"))
-        _tell_zone_data(await asyncio.to_thread(follow_zone_data, whole, one_at_a_time))
-        verbs = _verbs(whole, gateway, runner, since, trouble)
-        await stack.enter_async_context(serving(home, verbs))
+        ports = Ports(owner, clock, writer, ready, sender, settings, slots, Lease(clock), _terms(settings))
+        gateway = Gateway(ports, slots, runner.stop_all, __version__, shared=backing.shared)
+        whole = home_over(
+            settings, backing, writer, clock, ready.facts, actor="gateway", gateway=True, wake=gateway.wake
+        )
+        echo(f"Horae {__version__}  ·  {_where(home, settings)}  ·  log {path}")
+        if isinstance(backing, SharedDatabase) and mirror is not None:
+            await _follow_database(stack, backing, whole, mirror, gateway)
+        else:
+            await _follow_files(stack, whole, echo)
+        _tell_zone_data(await asyncio.to_thread(follow_zone_data, whole, backing.alone))
+        stack.callback(Daily(whole).close)
+        answers = Answers(whole, gateway, runner, since, trouble)
+        await stack.enter_async_context(serving(home, lock.number, answers.verbs()))
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # HUP: its terminal was closed
             if signal.getsignal(number) != signal.SIG_IGN:  # nohup means what it says
                 asyncio.get_running_loop().add_signal_handler(number, _asked_to_stop, gateway, writer)
@@ -98,66 +102,58 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
     return 0
 
 
-def _verbs(
-    home: Home, gateway: Gateway, runner: ProcessRunner, since: datetime, trouble: list[Problem]
-) -> dict[str, Callable[..., Any]]:
-    """What the socket answers: the use cases, in the name of whoever asks, and the gateway's word on itself."""
+def _terms(settings: Settings) -> Terms:
+    return Terms(frozenset(settings.labels), settings.groups, settings.calendars)
 
-    def as_actor(verb: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*, actor: str, **args: Any) -> Any:
-            return verb(replace(home, actor=actor), **args)
 
-        return call
+def this_process(settings: Settings) -> Owner:
+    """This gateway as an owner of runs: under an id of its own, and so that others can tell whether it is still there."""
+    pid = os.getpid()
+    host = host_id(settings.env.get(HOST))
+    return Owner(os.urandom(8).hex(), host, boot_id(), pid, started_at(pid) or 0, frozenset(settings.labels))
 
-    def so_far(run: str) -> Mapping[str, Any]:
-        found = runner.so_far(run)
-        return {"live": found is not None, "stdout": found[0] if found else "", "stderr": found[1] if found else ""}
 
-    def cancel(*, actor: str, run: str) -> dict[str, Any]:
-        view = home.read()
+def _where(home: str, settings: Settings) -> str:
+    labels = f"  ·  labels {' '.join(settings.labels)}" if settings.labels else ""
+    return f"home {home}{'' if settings.store is None else ', with a shared database'}{labels}"
+
+
+async def _follow_files(stack: AsyncExitStack, whole: Home, echo: Callable[[str], None]) -> None:
+    """Take in the job files, and from now on every change of them."""
+    watch = FolderWatch(whole.folder.root, partial(_edited, whole))
+    watch.start()  # before the files are read, so that no edit falls between the two
+    stack.callback(watch.close)
+    report = await asyncio.to_thread(reload, whole, None, partial(_progress, echo))
+    _tell(report)
+
+
+async def _follow_database(
+    stack: AsyncExitStack, backing: SharedDatabase, whole: Home, mirror: ScriptMirror, gateway: Gateway
+) -> None:
+    """Keep this machine's copy of the scripts, and look whenever somebody else has written."""
+    await asyncio.to_thread(_tell_left_out, whole)
+    await asyncio.to_thread(mirror.refresh)
+
+    def told() -> None:
+        """On the listening thread."""
         try:
-            found = view.find_run(run)
-        finally:
-            view.close()
-        if found["state"] != "running":
-            raise Refused(
-                f"run {found['id']} is {found['state']}: only a running one can be cancelled", "`horae runs` lists them"
-            )
-        gateway.soon(runner.cancel, found["id"], f"cancelled by {actor}")
-        return {"run_id": found["id"], "did": f"asked run {found['id']} to end", "undo": None}
+            if mirror.refresh():
+                log.info("scripts were changed")
+        except Problem as problem:
+            log.warning("scripts could not be taken in: %s", problem.message)
+        gateway.wake()
 
-    verbs: dict[str, Callable[..., Any]] = {name: as_actor(verb) for name, verb in VERBS.items()}
-    verbs["status"] = lambda: _status(home, gateway, since, trouble)
-    verbs["so_far"] = so_far
-    verbs["wake"] = gateway.wake
-    verbs["cancel"] = cancel
-    return verbs
+    listener = backing.listener(told)
+    stack.callback(listener.close)
 
 
-def _status(home: Home, gateway: Gateway, since: datetime, trouble: list[Problem]) -> dict[str, Any]:
-    now = home.clock.now()
-    view = home.read()
-    try:
-        lateness, next_due, waiting = summary(view.lateness_ms(LATENESS_OF)), view.next_due(), view.waiting(50)
-    finally:
-        view.close()
-    problems = [problem.message for problem in trouble]
-    looked = gateway.looked_at
-    overdue = gateway.next_due is not None and (now - gateway.next_due).total_seconds() > STUCK_S
-    if overdue and (looked is None or (now - looked).total_seconds() > STUCK_S):
-        problems.append("the timer is stuck: a due instant passed and was not looked at")
-    return {
-        "alive": True,
-        "pid": os.getpid(),
-        "since": since.isoformat(timespec="seconds"),
-        "version": __version__,
-        "stopping": gateway.stopping,
-        "next_due": next_due,
-        "lateness_ms": lateness,
-        "live_runs": [{"run": claim.run_id, "job": claim.job.slug} for claim in gateway.live],
-        "waiting": waiting,
-        "problems": problems,
-    }
+def _tell_left_out(whole: Home) -> None:
+    """Files are no definitions where a database holds them: somebody who has just changed over may not know."""
+    home = whole.settings.home
+    files = sum(1 for _ in JobFolder(os.path.join(home, "jobs")).scan())
+    if files and not any(True for _ in whole.folder.scan()):
+        says = "! the database has no jobs, and %d files in %s/jobs are not read: `horae apply %s --confirm` takes them over"
+        log.warning(says, files, home, home)
 
 
 def _asked_to_stop(gateway: Gateway, writer: GroupWriter) -> None:
@@ -202,20 +198,29 @@ def _troubled(trouble: list[Problem], problem: Problem | None) -> None:
 class Names:
     """job id → slug, for the log: one reader, kept open, since a burst names a thousand jobs in a second."""
 
-    def __init__(self, home: str) -> None:
-        self._home = home
+    def __init__(self, read: Callable[[], Reader]) -> None:
+        self._read = read
         self._reader: Reader | None = None
         self._known: dict[str, str] = {}
 
     def of(self, job_id: str, fresh: bool) -> str:
-        """The slug; `fresh` when it may have changed."""
+        """The slug; `fresh` when it may have changed. What cannot be asked now goes by what is known of it."""
         if fresh or job_id not in self._known:
-            if self._reader is None:
-                self._reader = reader(self._home)
-            self._known[job_id] = self._reader.slug_of(job_id) or job_id
-        return self._known[job_id]
+            try:
+                self._known[job_id] = self._asked(job_id)
+            except Problem:  # the server was restarted since: a new reader has a connection of its own
+                self.close()
+                with suppress(Problem):
+                    self._known[job_id] = self._asked(job_id)
+        return self._known.get(job_id, job_id)
+
+    def _asked(self, job_id: str) -> str:
+        if self._reader is None:
+            self._reader = self._read()
+        return self._reader.slug_of(job_id) or job_id
 
     def close(self) -> None:
-        """Close the reader. Nothing is named any more."""
-        if self._reader is not None:
-            self._reader.close()
+        """Close the reader; whoever is named afterwards opens another."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()

@@ -99,7 +99,7 @@ def test_a_move_is_told_in_the_jobs_own_time(home: TestHome) -> None:
     assert moved["detail"]["to"].endswith("+09:00")
 
 
-@pytest.mark.parametrize("where", ["horae.core.jobfile.parse_schedule", "horae.app.reload.parse_schedule"])
+@pytest.mark.parametrize("where", ["horae.core.jobfile.parse_schedule", "horae.core.cadence.parse_schedule"])
 @pytest.mark.parametrize("error", [OverflowError("date value out of range"), AssertionError("a stretch has a slot")])
 def test_P9_whatever_reading_one_file_raises_harms_that_file_only(
     home: TestHome, monkeypatch: pytest.MonkeyPatch, where: str, error: Exception

@@ -18,7 +18,7 @@ BEFORE_THE_GAP = datetime(2026, 3, 28, 12, tzinfo=UTC)
 
 def row(schedule: str = "every day at 2:30", timezone: str = "Europe/Paris", **given: Any) -> dict[str, Any]:
     return {"schedule": schedule, "timezone": timezone, "anchor_at": to_us(NOW), "clock_gap": None,
-            "clock_repeat": None} | given  # fmt: skip
+            "clock_repeat": None, "starts_at": None, "ends_at": None} | given  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from horae.core.admission import Candidate, admit
+from horae.core.admission import Candidate, early
 from horae.core.catchup import Backlog, Span, backlog
 from horae.core.clockwatch import Reading, compare
 from horae.core.identity import NAMESPACE, manual_key, provisional_id, run_id, slot_key
@@ -26,51 +26,37 @@ from tests.support.builders import MINUTE, MINUTELY, SECOND, START, a_job, a_res
 
 
 def candidate(**given: Any) -> Candidate:
-    values = {"trigger": "schedule", "exception": None, "removed": False, "problem": None, "paused": None, "live": None}
+    values = {"trigger": "schedule", "exception": None, "removed": False, "problem": None, "paused": None}
     return Candidate(**(values | given))
 
 
 @pytest.mark.parametrize(
-    ("given", "outcome", "wait", "says"),
+    ("given", "outcome", "says"),
     [
-        ({}, None, False, None),
-        ({"exception": "move"}, None, False, None),
-        ({"removed": True, "problem": "x", "paused": "p", "live": "manual"}, "void", False, "removed"),
-        ({"problem": "line 3", "paused": "p", "exception": "skip"}, "blocked", False, "line 3"),
-        ({"exception": "skip", "paused": "p", "live": "manual"}, "skipped", False, "in advance"),
-        ({"trigger": "manual", "paused": "p"}, None, False, None),
-        ({"trigger": "manual", "live": "manual"}, None, True, "waits"),
-        ({"trigger": "manual", "live": "schedule"}, None, True, "waits"),
-        ({"trigger": "manual", "spent": 3}, None, False, None),
-        ({"spent": 3, "paused": "p"}, "void", False, "3 times"),
-        ({"paused": "paused by me", "live": "manual"}, "skipped", False, "paused by me"),
-        ({"live": "manual"}, None, True, "waits"),
-        ({"live": "schedule"}, "skipped", False, "still going"),
+        ({}, None, ""),
+        ({"exception": "move"}, None, ""),
+        ({"removed": True, "problem": "x", "paused": "p"}, "void", "removed"),
+        ({"problem": "line 3", "paused": "p", "exception": "skip"}, "blocked", "line 3"),
+        ({"exception": "skip", "paused": "p"}, "skipped", "in advance"),
+        ({"exception": "skip", "closed": "it had its turn"}, "skipped", "it had its turn"),
+        ({"trigger": "manual", "paused": "p"}, None, ""),
+        ({"trigger": "manual", "spent": 3}, None, ""),
+        ({"spent": 3, "paused": "p"}, "void", "3 times"),
+        ({"paused": "paused by me"}, "skipped", "paused by me"),
     ],
 )
-def test_the_first_rule_that_matches_wins(
-    given: dict[str, Any], outcome: str | None, wait: bool, says: str | None
-) -> None:
-    found = admit(candidate(**given))
-    assert (found.outcome, found.wait) == (outcome, wait)
-    assert found.reason is None if says is None else says in (found.reason or "")
+def test_the_first_rule_that_matches_wins(given: dict[str, Any], outcome: str | None, says: str) -> None:
+    found = early(candidate(**given))
+    assert (found and found.outcome) == outcome
+    assert found is None or says in found.reason
 
 
-def test_every_combination_has_an_answer_and_every_refusal_a_reason() -> None:
-    for trigger, exception, removed, problem, paused, live in itertools.product(
-        ("schedule", "manual"),
-        (None, "skip", "move"),
-        (True, False),
-        (None, "x"),
-        (None, "p"),
-        (None, "schedule", "manual"),
+def test_every_end_has_a_reason() -> None:
+    for trigger, exception, removed, problem, paused in itertools.product(
+        ("schedule", "manual"), (None, "skip", "move"), (True, False), (None, "x"), (None, "p")
     ):
-        found = admit(Candidate(trigger, exception, removed, problem, paused, live))
-        assert found.outcome in (None, "void", "blocked", "skipped")
-        assert not (found.wait and found.outcome)
-        assert bool(found.reason) == (found.wait or found.outcome is not None)
-        if live is not None and found.outcome is None:
-            assert found.wait, "two at once"
+        found = early(Candidate(trigger, exception, removed, problem, paused))
+        assert found is None or (found.outcome in ("void", "blocked", "skipped") and found.reason)
 
 
 # ── catch-up
@@ -243,7 +229,7 @@ def test_keys_are_uuid5_and_differ() -> None:
 def test_run_ids_follow_from_key_and_attempt() -> None:
     ids = {run_id("k" * 32, n) for n in range(1, 100)}
     assert len(ids) == 99
-    assert all(len(found) == 16 for found in ids)
+    assert all(len(found) == 20 for found in ids)
     assert len(provisional_id("tides")) == 12
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from horae.core import states
-from horae.core.states import DELIVERY, OCCURRENCE, RUN, TABLES, advance, live, sources, target, terminal
+from horae.core.states import DELIVERY, OCCURRENCE, OPEN, RUN, TABLES, advance, live, sources, target, terminal
 
 EVENTS = {name: sorted({event for events in table.values() for event in events}) for name, table in TABLES.items()}
 CELLS = [(name, state, event) for name, table in TABLES.items() for state in table for event in EVENTS[name]]
@@ -51,12 +51,19 @@ def test_U11_no_state_of_a_run_recurs() -> None:
 
 
 def test_U11_the_ways_of_a_run() -> None:
-    assert terminal(RUN) == ("completed", "failed", "cancelled", "unknown", "blocked", "released")
+    assert terminal(RUN) == ("completed", "failed", "cancelled", "blocked", "released")
+    assert set(live(RUN)) == {*OPEN, "unknown"}
     assert sources(RUN, "lose") == ("running",), "only what ran can be lost"
-    assert sources(RUN, "release") == ("claimed",), "only what has not begun can be given back"
+    assert set(sources(RUN, "release")) <= set(OPEN), "what has ended cannot be given back"
 
 
-def test_only_release_goes_back() -> None:
+def test_U11_unknown_is_left_by_a_persons_word_alone() -> None:
+    assert RUN["unknown"] == {"vouch": "completed", "condemn": "failed"}
+    assert sources(RUN, "vouch") == sources(RUN, "condemn") == ("unknown",), "no program's event is a person's word"
+    assert "retry" not in EVENTS["run"], "an unknown run is never tried again by itself"
+
+
+def test_only_release_and_retry_go_back() -> None:
     order = list(OCCURRENCE)
     back = [
         event
@@ -64,7 +71,7 @@ def test_only_release_goes_back() -> None:
         for event, to in events.items()
         if order.index(to) <= order.index(state)
     ]
-    assert back == ["release"]
+    assert back == ["release", "retry"]
 
 
 def test_a_delivery_that_may_have_arrived_stays_so() -> None:

@@ -12,7 +12,7 @@ from tests.support.virtual import run_virtually
 
 async def hold(slots: Slots, log: list[str], name: str, gate: asyncio.Event) -> None:
     try:
-        async with slots:
+        async with slots.turn():
             log.append(name)
             await gate.wait()
     except Closed:
@@ -28,6 +28,21 @@ def test_no_more_than_the_limit_and_in_order_of_asking() -> None:
         gate.set()
         await asyncio.gather(*tasks)
         assert (log, slots.held) == (list("abcde"), 0)
+
+    run_virtually(main())
+
+
+def test_the_highest_priority_goes_first_and_equals_in_order_of_asking() -> None:
+    async def one(slots: Slots, log: list[str], name: str, priority: int) -> None:
+        async with slots.turn(priority):
+            log.append(name)
+            await asyncio.sleep(1)
+
+    async def main() -> None:
+        slots, log = Slots(1), []
+        asked = [("now", 0), ("low", -5), ("a", 0), ("high", 9), ("b", 0)]
+        await asyncio.gather(*(one(slots, log, name, priority) for name, priority in asked))
+        assert log == ["now", "high", "a", "b", "low"]
 
     run_virtually(main())
 
@@ -49,10 +64,11 @@ def test_closing_turns_waiting_ones_and_later_ones_away() -> None:
 def test_whoever_was_let_in_at_the_moment_of_closing_is_turned_away_too() -> None:
     async def main() -> None:
         slots, log, gate = Slots(1), [], asyncio.Event()
-        await slots.__aenter__()
+        turn = slots.turn()
+        await turn.__aenter__()
         waiting = asyncio.create_task(hold(slots, log, "b", gate))
         await asyncio.sleep(1)
-        await slots.__aexit__(None, None, None)  # its turn has come ...
+        await turn.__aexit__(None, None, None)  # its turn has come ...
         slots.close()  # ... and before it wakes, the drain begins
         await waiting
         assert log == ["b closed"]
@@ -64,19 +80,21 @@ def test_whoever_was_let_in_at_the_moment_of_closing_is_turned_away_too() -> Non
 def test_a_cancelled_waiter_leaks_no_slot(when: str) -> None:
     async def main() -> None:
         slots, log, gate = Slots(1), [], asyncio.Event()
-        await slots.__aenter__()
+        turn = slots.turn()
+        await turn.__aenter__()
         waiting = asyncio.create_task(hold(slots, log, "b", gate))
         await asyncio.sleep(1)
         if when == "while it waits":
             waiting.cancel()
             await asyncio.sleep(1)
-            await slots.__aexit__(None, None, None)
+            await turn.__aexit__(None, None, None)
         else:
-            await slots.__aexit__(None, None, None)
+            await turn.__aexit__(None, None, None)
             waiting.cancel()
         await asyncio.sleep(1)
         assert log == []
-        await asyncio.wait_for(slots.__aenter__(), 5)
+        last = slots.turn()
+        await asyncio.wait_for(last.__aenter__(), 5)
         assert slots.held == 1
 
     run_virtually(main())
@@ -87,7 +105,7 @@ def test_an_error_inside_gives_the_slot_back() -> None:
         slots = Slots(1)
         for _ in range(3):
             with pytest.raises(RuntimeError):
-                async with slots:
+                async with slots.turn():
                     raise RuntimeError
         assert slots.held == 0
 

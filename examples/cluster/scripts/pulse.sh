@@ -1,0 +1,2 @@
+# Which of the gateways has taken this slot?
+echo "slot $HORAE_SLOT ran on $(hostname), in $HORAE_HOME"

@@ -1,0 +1,26 @@
+"""Ask a live run to end. Whoever owns it sees to that, on whichever machine it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from horae.core.states import OPEN
+from horae.errors import Refused
+from horae.ports import Home
+
+Json = dict[str, Any]
+
+
+def cancel_run(home: Home, *, run: str) -> Json:
+    """Note that a run shall end, and wake its gateway. One that waits for its turn is called off."""
+    reader = home.read()
+    try:
+        found = reader.find_run(run)
+    finally:
+        reader.close()
+    run_id = found["id"]
+    if found["state"] not in OPEN:
+        raise Refused(f"run {run_id} is {found['state']}: only a live one can be cancelled", "`horae runs` lists them")
+    home.store.transact(lambda tx: tx.runs.ask_to_end(run_id, actor=home.actor, reason=f"cancelled by {home.actor}"))
+    home.wake()
+    return {"run_id": run_id, "did": f"asked run {run_id} to end", "undo": None}

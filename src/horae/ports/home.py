@@ -1,0 +1,114 @@
+"""What use cases and the engine are given: the settings, and the adapters of one home."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from horae.core.exclusion import Calendar
+from horae.core.model import Claim, Job, Owner, Receipt, Terms
+from horae.core.preflight import Facts
+from horae.core.retention import Retention
+from horae.errors import Problem
+from horae.ports.outside import Clock, Folder, Key, Runner, Scripts, Sender, Trust, Turns
+from horae.ports.reading import Past, Reader
+from horae.ports.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Job files and scripts that somebody hands in. `below` is where the job files are in what was named."""
+
+    jobs: Folder
+    below: str
+    scripts: Scripts | None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What `config.toml` and the environment say, parsed once."""
+
+    home: str
+    timezone: str = "UTC"
+    parallel: int = 16
+    commands: tuple[str, ...] = ()
+    """Programs that a `command:` job may name."""
+    env: dict[str, str] = field(default_factory=dict[str, str])
+    """The gateway's environment, from which runs get an allow-listed part."""
+    pass_env: tuple[str, ...] = ()
+    drain_s: float = 60.0
+    labels: tuple[str, ...] = ()
+    """What this gateway offers to jobs that name labels with `runs_on`."""
+    store: str | None = None
+    """The URL of the PostgreSQL database that many machines share; None for the file of the home."""
+    groups: dict[str, int] = field(default_factory=dict[str, int])
+    """How many runs of a concurrency group may be live at once; one, of a group that is not named here."""
+    calendars: dict[str, Calendar] = field(default_factory=dict[str, Calendar])
+    """Exclusion calendars by name."""
+    retention: Retention = field(default_factory=Retention)
+    """How long what is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """What a use case works on."""
+
+    settings: Settings
+    store: Store
+    folder: Folder
+    scripts: Scripts
+    source: Callable[[str], Source]
+    """What a folder holds that somebody hands in. Raises NotFound, Refused."""
+    clock: Clock
+    actor: str
+    read: Callable[[], Reader]
+    """A reader of its own for each call; the caller closes it."""
+    past: Callable[[], Past]
+    """The same of the journal."""
+    key: Callable[[], Key]
+    """The key pair that signs in the name of this home."""
+    entropy: Callable[[int], bytes]
+    targets: Callable[[str], str | None]
+    """Why a target cannot be reached, or None."""
+    facts: Callable[[Job], Facts]
+    """What preflight must know about this machine to judge a job."""
+    wake: Callable[[], None]
+    """Tell the engine that something changed; does nothing where no gateway runs."""
+    gateway: bool = False
+    """Whether a gateway runs for this home: without one, nothing that is planned will fire."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What the engine works with."""
+
+    owner: Owner
+    clock: Clock
+    store: Store
+    runner: Runner
+    sender: Callable[[str], Sender]
+    settings: Settings
+    slots: Turns
+    """Bounds live runs: held for the time that a process may exist."""
+    lease: Trust
+    terms: Terms = field(default_factory=Terms)
+
+    def unreachable(self, target: str) -> str | None:
+        """Why a target cannot be reached as configured, or None."""
+        try:
+            return self.sender(target).problem(target)
+        except Problem as problem:
+            return problem.message
+
+    def kept(self, claim: Claim) -> dict[str, Receipt]:
+        """Receipts of the job's targets that need nothing sent."""
+        found = {
+            target: self.sender(target).kept(claim.run_id)
+            for target in claim.job.deliver
+            if not self.unreachable(target)
+        }
+        return {target: receipt for target, receipt in found.items() if receipt is not None}
+
+    def noted(self, claim: Claim) -> Callable[[int, int], Awaitable[None]]:
+        """What a runner calls once the process exists."""
+        return lambda pid, born: self.store.commit(lambda tx: tx.runs.note_process(claim, pid, born))

@@ -1,0 +1,142 @@
+"""The world around the engine: clocks, processes, targets, files, keys."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from typing import Protocol
+
+from horae.core.chain import Signer
+from horae.core.clockwatch import Reading
+from horae.core.model import Job, Message, Order, Owner, Receipt, Result
+from horae.core.preflight import Facts
+from horae.ports.store import Orphan, Tx
+
+
+class Clock(Protocol):
+    """The only source of time."""
+
+    def now(self) -> datetime:
+        """The wall clock, in UTC. It may be stepped."""
+        ...
+
+    def reading(self) -> Reading:
+        """The three clocks at one moment, for noticing steps and sleep."""
+        ...
+
+    def arm(self, until: datetime, wake: Callable[[], None]) -> None:
+        """Call `wake` once: when the wall clock has reached `until`, or at once when it is stepped. Replaces the last."""
+        ...
+
+
+class Key(Signer, Protocol):
+    """The key pair of a home."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def known(self) -> str | None:
+        """The public half; None when none was made yet."""
+        ...
+
+    def genuine(self, public: str, data: bytes, signature: str) -> bool:
+        """Whether that public key made that signature over the data."""
+        ...
+
+
+class Runner(Protocol):
+    """Starts one process tree and waits for its main process."""
+
+    def facts(self, job: Job) -> Facts:
+        """What preflight must know about this machine to judge the job."""
+        ...
+
+    async def run(self, order: Order, started: Callable[[int, int], Awaitable[None]]) -> Result:
+        """Run it to its end. `started(pid, pid_started)` is called once the process exists."""
+        ...
+
+    def cancel(self, run_id: str, reason: str) -> bool:
+        """End one run. False when it is not live here."""
+        ...
+
+    def gone(self, owner: Owner) -> bool:
+        """Whether it is proven that a gateway's process exists no more; False when nobody can look from here."""
+        ...
+
+    async def outlived(self, orphan: Orphan, left_s: float) -> str | None:
+        """Return once nothing of an orphan is left; after `left_s`, or when cancelled, it is ended: then why."""
+        ...
+
+
+class Turns(Protocol):
+    """The bound on live runs."""
+
+    def turn(self, priority: int = ...) -> AbstractAsyncContextManager[None]: ...
+
+
+class Trust(Protocol):
+    """A gateway's own view of its lease (see `engine/lease.py`)."""
+
+    @property
+    def is_old(self) -> bool: ...
+
+    @property
+    def lapsed(self) -> bool: ...
+
+    @property
+    def judges_in_s(self) -> float: ...
+
+    def asking(self) -> float: ...
+
+    def renewed(self, asked_s: float) -> None: ...
+
+
+class Sender(Protocol):
+    """One way to reach a target."""
+
+    def problem(self, target: str) -> str | None:
+        """Why this target cannot be reached as configured, or None."""
+        ...
+
+    def kept(self, run_id: str) -> Receipt | None:
+        """The receipt of a target that writing the run's end reaches by itself; None where something must be sent."""
+        ...
+
+    async def send(self, message: Message) -> Receipt: ...
+
+
+class Folder(Protocol):
+    """The job files of a home."""
+
+    @property
+    def root(self) -> str: ...
+
+    def scan(self) -> Iterator[tuple[str, str]]: ...
+
+    def read(self, slug: str) -> str: ...
+
+    def write(self, slug: str, text: str, *, expect: str | None) -> None: ...
+
+    def remove(self, slug: str, *, expect: str | None) -> None: ...
+
+    def signature(self, slug: str) -> str: ...
+
+    def inside(self, tx: Tx) -> Folder:
+        """The same, for whoever is in a transaction: where it is a table, it is read there."""
+        ...
+
+
+class Scripts(Protocol):
+    """Scripts by name: a path below `scripts/`, with `/` between folders. A mode says whether one may be started."""
+
+    def list(self) -> Iterator[str]: ...
+
+    def read(self, name: str) -> tuple[str, int]:
+        """Its text and mode. Raises NotFound."""
+        ...
+
+    def write(self, name: str, text: str, mode: int, *, expect: str | None) -> None:
+        """Replace the one that says `expect`, or make a new one where that is None. Raises Conflict."""
+        ...

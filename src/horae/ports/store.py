@@ -1,0 +1,278 @@
+"""What a store must guarantee: transactions, and in them the verbs.
+
+A caller passes a function from `Tx` to a value, and everything in it happens or nothing does. Such a function touches
+nothing but the `Tx`, because a store may run it again after a full disk or a lost connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+from horae.core.chain import Signer
+from horae.core.model import Claim, End, Ending, Job, Leaseholder, Message, Owner, Receipt, Terms
+from horae.errors import Stale
+
+T = TypeVar("T")
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """What an earlier owner left behind, and which process it had become."""
+
+    run_id: str
+    state: str
+    pid: int | None
+    pid_started: int | None
+    started_at: datetime | None
+    host: str
+    boot: str
+
+
+class Runs(Protocol):
+    """The verbs of the engine. Each compares token and expected state, and raises `Stale` when they do not hold."""
+
+    def claim_due(self, owner: Owner, limit: int, terms: Terms = ...) -> list[Claim]:
+        """Settle or claim every due occurrence, at most `limit`, and plan each job's next slot."""
+        ...
+
+    def next_due(self) -> datetime | None:
+        """The earliest due instant after now."""
+        ...
+
+    def start_all(self, claims: Sequence[Claim]) -> list[datetime | Stale]:
+        """claimed → running, when. Committed before the processes exist, so that nobody starts them again."""
+        ...
+
+    def note_process(self, claim: Claim, pid: int, pid_started: int) -> None:
+        """Progress: which process it became."""
+        ...
+
+    def conclude_all(self, ends: Sequence[End]) -> list[bool | Stale]:
+        """Terminal states with their outputs and delivery rows. True for a run of which something is to be sent.
+
+        What needs nothing sent is settled as well, and what is tried again is due again.
+        """
+        ...
+
+    def finish(self, claim: Claim, ending: Ending, kept: Mapping[str, Receipt]) -> bool:
+        """The end of one run, not settled yet. True when something is to be sent."""
+        ...
+
+    def settle(self, claim: Claim) -> None:
+        """The occurrence's outcome, from its finished run; the job completes if that was its last slot."""
+        ...
+
+    def release(self, claim: Claim, reason: str) -> None:
+        """Give back a claim that has started nothing: the slot is due again."""
+        ...
+
+    def resolve(self, run_id: str, said: str, *, actor: str, reason: str | None, again: str | None) -> int:
+        """A person's word on an unknown run (`completed`, `failed`, `rerun`); `again` is the run ordered in its place.
+
+        Raises Conflict when it is not unknown (any more).
+        """
+        ...
+
+    def ask_to_end(self, run_id: str, *, actor: str, reason: str) -> bool:
+        """Note that a live run shall end: its owner sees to that. False when it is not live, or was asked before."""
+        ...
+
+    def asked_to_end(self, owner: Owner) -> list[tuple[str, str]]:
+        """This owner's running attempts that shall end, with the reasons; one that has not begun is over at once."""
+        ...
+
+    def sign_on(self, owner: Owner, version: str) -> None:
+        """A gateway begins to own runs, for the length of a lease."""
+        ...
+
+    def renew(self, owner: Owner) -> None:
+        """Prolong the lease over all runs of a gateway. Raises Stale when another has taken them over."""
+        ...
+
+    def holds(self, owner: Owner) -> bool:
+        """Whether its lease has not ended, and nobody has taken its runs over."""
+        ...
+
+    def drain(self, owner: Owner) -> None: ...
+
+    def sign_off(self, owner: Owner, handover_s: float = ...) -> None: ...
+
+    def others(self, owner: Owner) -> list[Leaseholder]:
+        """Every other gateway that owns something which has not come to its end."""
+        ...
+
+    def take_over(self, owner: Owner, proven: Collection[str], *, lapsed: bool = True) -> list[tuple[Orphan, Claim]]:
+        """All open attempts of gateways that are `proven` gone or, if `lapsed`, whose lease has ended, under new tokens."""
+        ...
+
+
+class Outbox(Protocol):
+    """Delivery rows of a run. Their state is theirs: a delivery that fails never changes the run."""
+
+    def begin(self, claim: Claim) -> list[Message]:
+        """pending → sending for all of this run, fenced by its token; returns what is to be sent."""
+        ...
+
+    def record(self, claim: Claim, message: Message, receipt: Receipt) -> None:
+        """sending → what the receipt says."""
+        ...
+
+    def give_up(self, claim: Claim, reason: str) -> None:
+        """What is still to be sent of this run will not be: a fault of ours stood in its way."""
+        ...
+
+
+class Jobs(Protocol):
+    """What is known of definitions, and what people decided about single slots in advance."""
+
+    def get(self, job_id: str) -> dict[str, Any] | None: ...
+
+    def by_slug(self, slug: str) -> dict[str, Any] | None: ...
+
+    def upsert(self, job: Job, *, signature: str, meaning: str, actor: str) -> str:
+        """Take in a valid definition and plan its next slot; returns created, changed, revived or unchanged."""
+        ...
+
+    def quarantine(self, slug: str, problem: dict[str, Any], *, signature: str, actor: str) -> None: ...
+
+    def remove(self, job_id: str, *, actor: str, reason: str, undo: dict[str, Any] | None = None) -> int: ...
+
+    def pause(self, job_id: str, *, actor: str, reason: str | None) -> int | None: ...
+
+    def resume(self, job_id: str, *, actor: str) -> int | None: ...
+
+    def complete(self, job_id: str, *, actor: str, reason: str) -> None:
+        """A job is completed again, whose revival was undone."""
+        ...
+
+    def order_run(self, job_id: str, *, run_id: str, actor: str, input: str | None) -> dict[str, Any]: ...
+
+    def set_exception(
+        self, job_id: str, slot: datetime, kind: str | None, *, due: datetime | None, actor: str
+    ) -> int: ...
+
+    def signatures(self) -> dict[str, str]: ...
+
+    def parked(self) -> list[str]: ...
+
+
+class Zones(Protocol):
+    """Planned slots and the version of the zone data that planned them."""
+
+    def planned_with(self) -> str | None: ...
+
+    def follow(self, after: str, limit: int) -> tuple[str | None, int]:
+        """Let the planned slots of the next `limit` jobs, by id, follow their wall times by this process's zone data.
+
+        Returns the last job that was looked at, None when no more follow, and how many jobs have other slots now.
+        """
+        ...
+
+    def record(self, changed: int) -> None:
+        """All jobs were looked at: the version is this process's from now on."""
+        ...
+
+
+class Journal(Protocol):
+    """The append-only list of decisions, written in the transaction that they belong to."""
+
+    def append(
+        self,
+        what: str,
+        *,
+        actor: str,
+        job_id: str | None = None,
+        key: str | None = None,
+        run_id: str | None = None,
+        **detail: object,
+    ) -> int: ...
+
+    def anchor(self) -> int | None:
+        """Note where all other chains stand, so that none of them can be cut unseen. None where this is the only one."""
+        ...
+
+
+class Documents(Protocol):
+    """Texts of a cluster: job files and scripts, by kind (`job`, `script`) and name."""
+
+    def digests(self, kind: str) -> Iterator[tuple[str, str]]: ...
+
+    def get(self, kind: str, name: str) -> Any: ...
+
+    def put(self, kind: str, name: str, text: str, *, mode: int, actor: str) -> None: ...
+
+    def make(self, kind: str, name: str, text: str, *, mode: int, actor: str) -> bool: ...
+
+    def remove(self, kind: str, name: str) -> bool: ...
+
+
+class Gone(Protocol):
+    """One step of pruning: how much went, and behind which place to go on; None when there is no more."""
+
+    @property
+    def gone(self) -> int: ...
+
+    @property
+    def place(self) -> tuple[int, str] | None: ...
+
+
+class Pruning(Protocol):
+    """Taking away what is old, a few rows at a time, and never what somebody may still need (see `store/retention.py`)."""
+
+    def prune_text(self, before: datetime, limit: int, place: tuple[int, str], *, dry: bool = False) -> Gone: ...
+
+    def prune_runs(
+        self, stage: int, before: datetime, limit: int, place: tuple[int, str], *, dry: bool = False
+    ) -> Gone: ...
+
+    def chains(self) -> list[str]: ...
+
+    def prune_chain(
+        self, chain: str, before: datetime, limit: int, after: int, signer: Callable[[], Signer], *, dry: bool = False
+    ) -> Gone: ...
+
+    def prune_unchained(self, before: datetime, limit: int, after: int, *, dry: bool = False) -> Gone: ...
+
+
+class Tx(Protocol):
+    """One open transaction: groups of verbs, and the `now` that was read inside it."""
+
+    @property
+    def now(self) -> datetime: ...
+
+    @property
+    def runs(self) -> Runs: ...
+
+    @property
+    def outbox(self) -> Outbox: ...
+
+    @property
+    def jobs(self) -> Jobs: ...
+
+    @property
+    def zones(self) -> Zones: ...
+
+    @property
+    def documents(self) -> Documents: ...
+
+    @property
+    def journal(self) -> Journal: ...
+
+    @property
+    def retention(self) -> Pruning: ...
+
+
+class Store(Protocol):
+    """Transactions. `commit` is for the engine and outlasts a full disk; `transact` is for people and fails at once."""
+
+    async def commit(self, work: Callable[[Tx], T]) -> T: ...
+
+    async def together(self, verb: Callable[[Tx, Sequence[Item]], Sequence[T | Stale]], item: Item) -> T:
+        """One item for a verb that takes many: written with those of others who ask at the same moment."""
+        ...
+
+    def transact(self, work: Callable[[Tx], T]) -> T: ...

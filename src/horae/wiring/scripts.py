@@ -1,0 +1,47 @@
+"""A runner on a machine that keeps a copy of a cluster's scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from horae.core.model import Job, Order, Owner, Result
+from horae.core.preflight import Facts
+from horae.errors import Problem
+from horae.ports import Orphan, Runner
+from horae.store.scriptmirror import ScriptMirror
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """Looks once more before a job is blocked: the script that is not there may have come with the job, a moment ago."""
+
+    runner: Runner
+    mirror: ScriptMirror
+
+    def facts(self, job: Job) -> Facts:
+        """See `ports.Runner`."""
+        found = self.runner.facts(job)
+        if not found.problems or job.script is None:
+            return found
+        try:
+            self.mirror.refresh()
+        except Problem:
+            return found  # it is said already why it cannot be started
+        return self.runner.facts(job)
+
+    async def run(self, order: Order, started: Callable[[int, int], Awaitable[None]]) -> Result:
+        """See `ports.Runner`."""
+        return await self.runner.run(order, started)
+
+    def cancel(self, run_id: str, reason: str) -> bool:
+        """See `ports.Runner`."""
+        return self.runner.cancel(run_id, reason)
+
+    def gone(self, owner: Owner) -> bool:
+        """See `ports.Runner`."""
+        return self.runner.gone(owner)
+
+    async def outlived(self, orphan: Orphan, left_s: float) -> str | None:
+        """See `ports.Runner`."""
+        return await self.runner.outlived(orphan, left_s)

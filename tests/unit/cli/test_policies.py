@@ -1,0 +1,121 @@
+"""The policies of a job by command: said, shown, changed entry by entry, taken away, warned about and refused."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from horae.core.spread import spread_offset_s
+from tests.support.process import TestHome
+
+CONFIG = """
+[groups]
+gpu = 2
+[calendars.holidays]
+dates = ["12-25"]
+[calendars.nights]
+hours = ["22:00-07:00"]
+"""
+ADD = ("add", "every day at 9:00", "--script", "hi.sh", "--name", "Tides")
+OPTIONS = (
+    "--starts", "2026-12-01", "--ends", "2099-12-31", "--spread", "5m", "--catch-up", "all", "--not-later-than", "2h",
+    "--overlap", "queue", "--group", "gpu", "--priority", "-5", "--exclude", "nights", "--exclude", "holidays",
+    "--retries", "3,backoff=45s,on=failure+timeout",
+)  # fmt: skip
+
+
+@pytest.fixture
+def home(home: TestHome) -> TestHome:
+    with (home.path / "config.toml").open("a", encoding="utf-8") as config:
+        config.write(CONFIG)
+    return home
+
+
+def lines(home: TestHome) -> list[str]:
+    return home.file("tides").read_text(encoding="utf-8").splitlines()
+
+
+def test_they_are_said_shown_changed_and_taken_away(home: TestHome) -> None:
+    made = home.json(*ADD, *OPTIONS)["job"]
+    assert made["retries"] == {"max": 3, "backoff_s": 45.0, "ceiling_s": None, "on": ["failure", "timeout"]}
+    assert (made["spread_s"], made["not_later_than_s"], made["priority"]) == (300, 7200, -5)
+    assert made["exclude"] == ["nights", "holidays"]
+    for line in ("catch_up: all", "spread: 5m", "not_later_than: 2h", "exclude: [nights, holidays]", "group: gpu"):
+        assert line in lines(home)
+    shown = home.horae("show", "tides").out
+    for words in (
+        "from          2026-12-01", "until         2099-12-31", "excluded      nights, holidays",
+        "spread        up to 5 minutes after the slot", "catch-up      all, at most 2 hours late", "overlap       queue",
+        "retries       3, first after 45 seconds, on failure and timeout", "group         gpu", "priority      -5",
+    ):  # fmt: skip
+        assert words in shown
+    home.json("edit", "tides", "--retries", "5,ceiling=1h", "--overlap", "allow")
+    assert "retries: {max: 5, backoff: 45s, ceiling: 1h, on: [failure, timeout]}" in lines(home)
+    home.json("edit", "tides", "--unset", "retries", "--unset", "exclude")
+    assert not [line for line in lines(home) if line.startswith(("retries", "exclude"))]
+    home.json("undo")
+    assert "exclude: [nights, holidays]" in lines(home)
+
+
+def test_a_job_that_says_nothing_shows_nothing_of_it(home: TestHome) -> None:
+    made = home.json(*ADD)["job"]
+    assert (made["catch_up"], made["overlap"], made["priority"], made["spread_s"]) == ("once", "skip", 0, 0)
+    assert not [
+        line for line in lines(home) if line.startswith(("catch_up", "overlap", "priority", "spread", "retries"))
+    ]
+    shown = home.horae("show", "tides").out
+    assert not any(word in shown for word in ("catch-up", "overlap", "retries", "priority", "spread", "excluded"))
+
+
+def test_the_meaning_says_from_when_to_when(home: TestHome) -> None:
+    made = home.json(*ADD, "--timezone", "Europe/Paris", "--starts", "2098-12-01", "--ends", "2099-01-31")
+    assert made["meaning"] == "at 09:00 every day starting 1 December 2098 until 31 January 2099"
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "says", "hint"),
+    [
+        (("--exclude", "nihgts"), 4, "config.toml has no [calendars.nihgts] (did you mean nights?)", None),
+        (("--exclude", "Nights"), 2, "'Nights' is none", "[calendars.NAME]"),
+        (("--overlap", "qeue"), 2, "it says qeue", "Did you mean `queue`?"),
+        (("--catch-up", "never"), 2, "must be skip, once or all", None),
+        (("--priority", "1000"), 2, "from -100 to 100", None),
+        (("--ends", "2020-01-01"), 2, "no slot left between now and 2020-01-01", "move `ends`"),
+        (("--starts", "2026-02-30"), 2, "no day of the calendar", None),
+        (("--retries", "many"), 2, "`retries.max` must be a whole number", None),
+        (("--retries", "3,often"), 2, "'often' is not KEY=VALUE", "--unset retries"),
+        (("--retries", "3,max=4"), 2, "comes twice", None),
+        (("--retries", "backoff=30s"), 2, "does not say how often", "Add max: 3."),
+        (("--retries", "3,tries=4"), 2, "no key `retries.tries`", None),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_is_written(
+    home: TestHome, given: tuple[str, ...], status: int, says: str, hint: str | None
+) -> None:
+    done = home.horae(*ADD, *given, "--json", status=status)
+    assert says in done.out
+    assert hint is None or hint in done.out
+    assert not home.file("tides").exists()
+
+
+def test_odd_pairs_are_warned_about(home: TestHome) -> None:
+    made = home.json("add", "every 1 minute", "--script", "hi.sh", "--name", "Tides", "--spread", "5m", "--group", "cpu",
+                     "--runs-on", "gpu")  # fmt: skip
+    told = " ".join(made["warnings"])
+    assert "spread of 5 minutes is longer than the 1 minute between its slots" in told
+    assert "no limit for group cpu" in told
+    assert "does not have the label gpu" in told
+
+
+def test_previews_tell_what_is_excluded_and_when_a_slot_is_due(home: TestHome) -> None:
+    home.json("add", "every day at 9:00 and 23:00", "--script", "hi.sh", "--name", "Tides", "--exclude", "nights",
+              "--exclude", "holidays", "--timezone", "Europe/Paris", "--spread", "5m")  # fmt: skip
+    slots = home.json("next", "tides", "--from", "2098-12-24", "-n", "4")["slots"]
+    assert [slot["note"] for slot in slots] == [
+        None, "excluded by nights: 22:00-07:00", "excluded by holidays: 12-25", "excluded by nights: 22:00-07:00",
+    ]  # fmt: skip
+    job_id = home.json("show", "tides")["job"]["id"]
+    expected = datetime.fromisoformat("2098-12-24T09:00+01:00") + timedelta(seconds=spread_offset_s(job_id, 300))
+    assert datetime.fromisoformat(slots[0]["due"]) == expected
+    assert any(slot["note"] for slot in home.json("show", "tides")["slots"])
