@@ -28,6 +28,7 @@ COLUMNS = (
 SERIES = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) "
 IDS = {"sqlite": "printf('%012x', {base} + i)", "postgres": "lpad(to_hex({base}::bigint + i), 12, '0')"}
 KEYS = {"sqlite": "lower(hex(randomblob(16)))", "postgres": "md5(i::text)"}
+SPACED = "CAST(i AS BIGINT) * 1000000"  # a second between two of them
 REST = 10**13  # ids of the clones begin here
 
 
@@ -43,7 +44,7 @@ def at_rest(store, kind, count, now_us):
         )
         store.db.execute(
             f"{SERIES} INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, planned_at)"
-            f" SELECT {KEYS[kind]}, {ident}, 'schedule', ? + CAST(i AS BIGINT) * 1000000, ? + CAST(i AS BIGINT) * 1000000, 0, ? FROM n",
+            f" SELECT {KEYS[kind]}, {ident}, 'schedule', ? + {SPACED}, ? + {SPACED}, 0, ? FROM n",
             (count, later, later, now_us),
         )
     store.db.execute("ANALYZE")

@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from stat import S_ISREG
 from typing import Any, cast
 
 from horae.core.calendarform import calendar_of
@@ -43,7 +44,7 @@ def load(home: str, env: dict[str, str]) -> Settings:
         _check(path, key, value)
     timezone = values.get("timezone") or host_timezone(env)
     if "timezone" in values:
-        _zone(path, timezone)
+        _zone(path, values["timezone"])
     drain = _duration(path, "drain", values["drain"]) if "drain" in values else DRAIN_S
     return Settings(
         home=home,
@@ -113,13 +114,15 @@ def _calendars(path: str, tables: Mapping[str, object], timezone: str) -> dict[s
 def _events(config: str, file: str, timezone: str) -> Any:
     """The events of an iCalendar file below the home. Its reader is loaded only now: few homes have such a file."""
     home = os.path.realpath(os.path.dirname(config))
-    path = os.path.realpath(os.path.join(home, file))
-    if os.path.isabs(file) or os.path.commonpath((home, path)) != home:
+    path = os.path.realpath(os.path.join(home, file.replace("\0", "")))
+    if "\0" in file or os.path.isabs(file) or os.path.commonpath((home, path)) != home:
         raise Invalid(
             f"{file!r} is not below the home", "put the file into the home, and name it from there", key="file"
         )
     try:
-        with open(path, "rb") as opened:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
+            if not S_ISREG(os.fstat(opened.fileno()).st_mode):  # a pipe would make us wait for ever
+                raise Invalid(f"{file} is not a file", "name an iCalendar file below the home", key="file")
             data = opened.read(CALENDAR_BYTES_MAX + 1)
         text = data.decode()
     except OSError as error:
@@ -163,6 +166,8 @@ def _read(path: str) -> dict[str, Any]:
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Invalid(f"{path}: {error}", "the file is TOML: `key = value`, text in quotes", file=path) from error
+    except RecursionError:
+        raise Invalid(f"{path}: brackets are nested too deeply", "no key takes more than three", file=path) from None
     except OSError as error:
         raise Trouble(f"{path} cannot be read: {error.strerror}", "check its owner and mode", file=path) from error
 

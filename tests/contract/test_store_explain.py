@@ -237,6 +237,15 @@ def use(full: Full) -> None:
     do("remove", lambda tx: tx.jobs.remove(jobs[10].id, actor="p", reason="gone"))
     do("journal", lambda tx: tx.journal.append("said", actor="p"))
     do("zones", lambda tx: tx.zones.follow("f5", 1))
+    for n in range(3):
+        s.put(a_job(f"gpu{n}", group="gpu", priority=1))
+    s.clock.time = at("08:06")
+    do("begin to wait", lambda tx: tx.runs.claim_due(one, 100))
+    do("wait", lambda tx: tx.runs.claim_due(one, 100))
+    (live,) = s.rows("SELECT r.* FROM run r JOIN job j ON j.id = r.job_id WHERE j.concurrency_group = 'gpu'")
+    s.damage("UPDATE occurrence SET state = 'settled', outcome = 'ran' WHERE key = ?", live["key"])
+    do("wait no more", lambda tx: tx.runs.claim_due(one, 100))
+    do("no room", lambda tx: tx.runs.claim_due(one, 0))
 
     ask("list", lambda r: r.list_jobs(all=False, state=None, limit=20, cursor="f2"))
     ask("list all", lambda r: r.list_jobs(all=True, state=None, limit=20, cursor=None))
@@ -288,6 +297,10 @@ def test_what_a_verb_costs_does_not_grow_with_what_lies_at_rest(full: Full) -> N
 HOT = [  # the verb, words of its statement, and the index that it must use, or one of them
     ("claim", "SELECT key, job_id, due_at", ("occurrence_ready", "occurrence_due")),
     ("nothing due", "SELECT key, job_id, due_at", ("occurrence_ready", "occurrence_due")),
+    ("wait", "min(waits_for)", ("occurrence_waiting",)),
+    ("wait", "concurrency_group, count(*)", ("occurrence_live",)),
+    ("wait no more", "AND waits_for = ", ("occurrence_waiting",)),
+    ("no room", "r.gateway_id = ", ("run_live",)),
     ("next due", "min(due_at)", ("occurrence_due",)),
     ("claim", "AS live", ("occurrence_live",)),
     ("asked to end", "cancel_reason", ("run_cancel",)),

@@ -34,7 +34,7 @@ def test_queue_holds_each_slot_and_runs_them_in_order(s: UnderTest) -> None:
     for slot in ("08:02", "08:03", "08:04"):
         hands.end()
         assert hands.at("08:04:30") == [slot]
-        assert slot not in hands.held(job), "what runs waits for nothing"
+        assert slot not in hands.reasons(job), "what runs waits for nothing"
     hands.end()
     assert hands.at("08:05") == ["08:05"]
     assert set(hands.outcomes(job).values()) == {"ran", "claimed", "planned"}
@@ -140,6 +140,17 @@ def test_catch_up_skip_keeps_a_slot_that_a_manual_run_is_in_the_way_of(s: UnderT
     hands.at("09:00")
     hands.end()
     assert hands.at("09:40") == ["09:00"], "a minute's grace was over, but it was seen in time"
+
+
+def test_with_catch_up_skip_a_newer_slot_takes_the_place_of_one_that_a_manual_run_holds_up(s: UnderTest) -> None:
+    hands = Hands(s)
+    job = hands.put(catch_up="skip")
+    hands.order(job)
+    for minute in ("08:00:50", "08:01", "08:02"):
+        hands.at(minute)
+    assert (hands.held(job), hands.reasons(job)["08:01"]) == (["08:02"], REPLACED)
+    hands.end()
+    assert hands.at("08:02:10") == ["08:02"]
 
 
 def test_not_later_than_ends_what_is_held(s: UnderTest) -> None:
@@ -291,6 +302,15 @@ def test_skip_runs_nothing_that_is_later_than_a_restart_takes(s: UnderTest) -> N
     assert hands.outcomes(job) == dict.fromkeys(("09:00", "10:00", "11:00"), "missed") | {"12:00": "planned"}
     (claim,) = hands.look("12:00:50")
     assert (claim.slot, claim.missed) == (at("12:00"), 0), "nothing that has ended is made up for"
+
+
+@pytest.mark.parametrize("policy", [{"catch_up": "skip"}, {"not_later_than_s": 60}], ids=["skip", "a limit"])
+def test_one_slot_that_is_too_late_is_missed(s: UnderTest, policy: Any) -> None:
+    hands = Hands(s)
+    job = hands.put(schedule=HOURLY, **policy)
+    assert hands.at("09:01:01") == []
+    assert hands.outcomes(job) == {"09:00": "missed", "10:00": "planned"}
+    assert hands.at("10:01") == ["10:00"]
 
 
 def test_skip_settles_a_long_downtime_as_one_span(s: UnderTest) -> None:
@@ -483,6 +503,7 @@ def test_what_has_passed_and_is_not_due_is_still_to_come(s: UnderTest) -> None:
     assert off > 10 * MINUTE
     (claim,) = hands.look(at("08:15") + off - SECOND)
     assert (claim.slot, claim.missed) == (at("08:10"), 1)
+    assert {row["due_at"] - row["slot_at"] for row in s.rows("SELECT * FROM occurrence")} == {off / SECOND * 1e6}
     hands.end()
     assert s.planned(job) == ["08:15"]
     assert hands.at(at("08:15") + off) == ["08:15"]
@@ -596,6 +617,9 @@ def test_policies_that_meet(s: UnderTest) -> None:
         "09:00": "missed", "10:00": "skipped", "11:00": "planned", "12:00": "planned", "13:00": "planned", "14:00": "planned",
     }  # fmt: skip
     assert hands.held(job) == ["11:00", "12:00", "13:00"]
+    assert {
+        row["due_at"] - row["slot_at"] for row in s.rows("SELECT * FROM occurrence WHERE trigger = 'schedule'")
+    } == {off / SECOND * 1e6}
     hands.end()
     (claim,) = hands.look(at("13:10") + off)
     assert (claim.slot, claim.missed) == (at("11:00"), 1)

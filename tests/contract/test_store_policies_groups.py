@@ -296,6 +296,17 @@ def test_who_meets_a_group_that_another_is_at_looks_again_soon(shared: PostgresU
     assert len(s.rows("SELECT 1 FROM occurrence WHERE waits_for = 'group gpu'")) == 2
 
 
+def test_who_begins_to_wait_looks_again_soon_since_the_run_may_just_have_ended(shared: PostgresUnderTest) -> None:
+    s, hands = shared, Hands(shared)
+    hands.put(overlap="queue")
+    hands.at("08:01")
+    s.clock.time = at("08:02")
+    for soon in (True, False):
+        found, due = s.do(lambda tx: (tx.runs.claim_due(hands.owner, 9), tx.runs.next_due()))
+        assert found == []
+        assert (due - s.clock.time < SECOND) == soon, "once"
+
+
 def test_the_end_of_a_run_is_told_to_others_only_if_somebody_waits(shared: PostgresUnderTest) -> None:
     s, told = shared, list[bool]()
     hands = Hands(s)
@@ -331,7 +342,7 @@ def test_P2_gateways_that_claim_at_once_never_fill_a_place_twice(shared: Postgre
     most: list[int] = []
 
     def work(name: str) -> int:
-        store = PostgresStore(s.database.url, s.clock, chain=name)
+        store: Any = PostgresStore(s.database.url, s.clock, chain=name)
         owner, terms, done = an_owner(name), Terms(groups={"gpu": limit}), 0
         try:
             for _ in range(400):

@@ -214,6 +214,21 @@ def test_what_was_run_ends_as_run_whatever_keeps_it_from_its_retry(s: UnderTest,
     assert says in row["reason"]
 
 
+def test_a_manual_run_that_waits_for_its_retry_was_run_when_its_job_is_removed(s: UnderTest) -> None:
+    hands = Hands(s)
+    job = hands.put(schedule=HOURLY, retries=TWICE)
+    hands.order(job)
+    (claim,) = hands.look("08:00:30")
+    assert hands.fail()
+    hands.order(job, 2)
+    s.do(lambda tx: tx.jobs.remove(job.id, actor="anna", reason="gone"))
+    row = s.occurrence(claim.key)
+    assert (row["outcome"], row["reason"]) == ("ran", "exit status 1; not tried again: the job was removed")
+    assert [row["outcome"] for row in s.rows("SELECT outcome FROM occurrence WHERE attempts = 0 AND run_id > ''")] == [
+        "void"
+    ]
+
+
 def test_an_edit_of_the_schedule_ends_a_retry_as_run(s: UnderTest) -> None:
     hands, job, claim = failed_once(s)
     hands.put(schedule="30 * * * *", retries=TWICE)
@@ -260,6 +275,15 @@ def test_a_retry_that_is_given_up_counts_for_repeat(s: UnderTest) -> None:
     hands.exception(job, "09:00", "skip")
     hands.at("09:01")
     assert (s.job(job)["counted"], s.job(job)["state"]) == (1, "completed")
+
+
+def test_a_retry_that_a_pause_has_ended_counts_for_repeat(s: UnderTest) -> None:
+    hands, job, _ = failed_once(s, repeat=1)
+    s.do(lambda tx: tx.jobs.pause(job.id, actor="anna", reason=None))
+    s.clock.time = at("09:30")
+    s.do(lambda tx: tx.jobs.resume(job.id, actor="anna"))
+    assert (hands.outcomes(job), s.job(job)["counted"]) == ({"09:00": "ran"}, 1)
+    assert s.job(job)["state"] == "completed"
 
 
 def test_a_retry_keeps_its_job_from_being_complete(s: UnderTest) -> None:

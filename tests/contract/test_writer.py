@@ -117,6 +117,27 @@ def test_a_failing_member_harms_only_itself(made: Setup) -> None:
     assert made.whats() == ["one", "two", "three"]
 
 
+def test_P9_of_many_items_for_one_verb_one_that_cannot_be_written_harms_only_itself(made: Setup) -> None:
+    def note(tx: Any, items: Any) -> list[str]:
+        for item in items:
+            tx.journal.append("said", actor="test", words=item)
+        tx.journal.flush()
+        return [f"{item} is noted" for item in items]
+
+    async def main() -> list[Any]:
+        leave = made.hold()
+        waiting = [asyncio.ensure_future(made.writer.together(note, item)) for item in ("a", "\ud800", "c")]
+        await asyncio.sleep(0)
+        leave.set()
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    first, bad, last = asyncio.run(main())
+    assert (first, last) == ("a is noted", "c is noted")
+    assert isinstance(bad, UnicodeEncodeError)
+    said = made.store.db.execute("SELECT detail FROM journal WHERE what = 'said' ORDER BY seq").fetchall()
+    assert [row["detail"] for row in said] == ['{"words": "a"}', '{"words": "c"}']
+
+
 def test_a_listener_that_fails_makes_nothing_happen_twice(made: Setup) -> None:
     """It is told after the commit. Its error must not send the group around again."""
 

@@ -73,53 +73,62 @@ def test_case_4_on_a_file_the_second_gateway_is_refused_with_who_holds_the_home(
 
 
 def test_P2_case_4_two_gateways_start_each_slot_once_also_when_runs_outlast_the_lease(tmp_path: Path) -> None:
-    lines = tmp_path / "lines"
+    shared_out(tmp_path, for_s=17, lease_s=3, takes_s=7)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(400)
+def test_P2_case_4_for_minutes_with_leases_as_they_are(tmp_path: Path) -> None:
+    shared_out(tmp_path, for_s=270, lease_s=0, takes_s=80)
+
+
+def shared_out(folder: Path, *, for_s: float, lease_s: float, takes_s: int) -> None:
+    """Two gateways, jobs of every second, one whose runs take so long, and one that runs once."""
+    lines = folder / "lines"
     with database() as url:
-        homes = [shared_home(tmp_path / name, url, host=name) for name in ("one", "two")]
+        homes = [shared_home(folder / name, url, host=name) for name in ("one", "two")]
         line = f'echo "$HORAE_JOB_NAME $HORAE_OCCURRENCE_KEY $HORAE_SLOT" >> {lines}\n'
-        homes[0].give_scripts(line=line, long=f"{line}sleep 5\n")
+        homes[0].give_scripts(line=line, long=f"{line}sleep {takes_s}\n")
         began = time.time()
         for name in ("A", "B", "C"):
             homes[0].json("add", "every 1s", "--script", "line.sh", "--name", name)
-        homes[0].json("add", "every 6s", "--script", "long.sh", "--name", "Long")
+        homes[0].json("add", f"every {takes_s + 1}s", "--script", "long.sh", "--name", "Long")
         homes[1].json("add", "in 4s", "--script", "line.sh", "--name", "Once")
-        gateways = [doomed(home, lease_s=2) for home in homes]
+        gateways = [doomed(home, lease_s=lease_s) for home in homes]
         try:
-            time.sleep(max(0.0, began + 13 - time.time()))
+            time.sleep(max(0.0, began + for_s - time.time()))
             for gateway in gateways:
                 gateway.signal(signal.SIGTERM)
-            assert [gateway.ends() for gateway in gateways] == [0, 0], [gateway.said() for gateway in gateways]
+            assert [gateway.ends(120) for gateway in gateways] == [0, 0], [gateway.said() for gateway in gateways]
         finally:
             for gateway in gateways:
                 end(gateway)
-        counted(homes[0], lines)
-        by = Counter(
-            dict(homes[0].sql("SELECT g.host, count(*) FROM run r JOIN gateway g ON g.id = r.gateway_id GROUP BY 1"))
-        )
+        done = counted(homes[0], lines, {"a": 1, "b": 1, "c": 1, "long": takes_s + 1, "once": 1})
+        by = dict(homes[0].sql("SELECT g.host, count(*) FROM run r JOIN gateway g ON g.id = r.gateway_id GROUP BY 1"))
+    assert done["once"] == 1
+    assert done["long"] >= 2
+    assert min(done[slug] for slug in "abc") >= for_s / 2, done
     assert min(by["one"], by["two"]) > 0, f"both have worked: {by}"
 
 
-def counted(home: SharedHome, lines: Path) -> None:
-    """Each slot has one row, its program ran once, and that is what the record says."""
+def counted(home: SharedHome, lines: Path, every_s: dict[str, int]) -> Counter[str]:
+    """Each slot has one row, its program ran once, and that is what the record says. How many of each job ran."""
     ran = Counter(line.split()[1] for line in lines.read_text().splitlines())
     assert set(ran.values()) == {1}, f"a line for each run: {ran.most_common(3)}"
     done: Counter[str] = Counter()
-    for slug in ("a", "b", "c", "long", "once"):
+    for slug, step_s in every_s.items():
         rows = home.sql(
             "SELECT o.key, o.slot_at, o.outcome, coalesce(o.span_count, 1) FROM occurrence o JOIN job j ON j.id = o.job_id"
             " WHERE j.slug = ? AND o.state = 'settled' ORDER BY o.slot_at",
             slug,
         )
-        step = {"long": 6}.get(slug, 1) * 1_000_000
-        covered = [row[1] + place * step for row in rows for place in range(row[3])]
-        assert covered == [covered[0] + place * step for place in range(len(covered))], f"{slug}: a slot has no row"
+        covered = [at + place * step_s * 1_000_000 for _, at, _, count in rows for place in range(count)]
+        assert covered == [covered[0] + place * step_s * 1_000_000 for place in range(len(covered))], f"{slug}: no row"
         assert {row[0] for row in rows if row[2] == "ran"} == {row[0] for row in rows} & set(ran), slug
         done[slug] = sum(row[2] == "ran" for row in rows)
     states = dict(home.sql("SELECT state, count(*) FROM run GROUP BY state"))
-    assert set(states) <= {"completed", "released"}, f"nothing is unknown while all gateways live: {states}"
-    assert done["once"] == 1
-    assert done["long"] >= 2, "runs that took two and a half leases"
-    assert min(done[slug] for slug in "abc") >= 6, done
+    assert set(states) <= {"completed", "released", "cancelled"}, f"none is unknown while all live: {states}"
+    return done
 
 
 def test_two_gateways_of_one_home_have_places_of_their_own(tmp_path: Path) -> None:
@@ -323,6 +332,42 @@ def test_people_on_several_machines_at_once_lose_nothing(pair: Pair) -> None:
     assert len({job["slug"] for job in made}) == len(made)
     known = pair.laptop.jobs()
     assert {known[job["slug"]]["id"] for job in made} == {job["id"] for job in made}
+
+
+def test_what_a_home_without_a_gateway_is_told(pair: Pair) -> None:
+    assert "no gateway is running" not in pair.laptop.horae("list").err
+    out = pair.laptop.horae("status").out
+    assert out.startswith("gateways  2 alive, on a shared database\n")
+    assert "machine-one\t" in out
+    assert "machine-two\t" in out
+    found = {check["check"]: check["what"] for check in pair.laptop.json("doctor", status=None)["checks"]}
+    assert "on machine-one, labels eu gpu" in found["gateway"]
+    pair.add("Far", script="hold.sh")
+    run = pair.laptop.json("run", "far")["run_id"]
+    until(lambda: pair.laptop.runs("far", "--state", "running"), "it runs")
+    words = [*HORAE, "log", run, "--follow"]
+    env = pair.laptop.environment()
+    following = subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert following.stderr is not None
+    assert "no gateway of this home watches it" in following.stderr.readline()
+    pair.laptop.json("cancel", run)
+    out, _ = following.communicate(timeout=20)
+    assert out.startswith("begun on")
+
+
+def test_files_of_a_home_that_has_just_changed_over_are_told_of(tmp_path: Path) -> None:
+    with database() as url:
+        home = shared_home(tmp_path / "home", url)
+        home.write("tides", script="hi.sh")
+        with running(home) as gateway:
+            assert f"job files of {home.path} (1) are not read" in gateway.said()
+            assert home.jobs() == {}
+            applied = home.json("apply", str(home.path), "--confirm")
+            assert {step["op"] for step in applied["applied"]} == {"create"}
+            assert home.json("run", "tides", "--wait")["stdout"] == "hi\n"
+            assert home.json("diff", str(home.path))["same"]
+        with running(home) as gateway:
+            assert "are not read" not in gateway.said()
 
 
 # ── a new database

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from horae.clock import SystemClock
-from tests.support.kill import doomed, end, stands
+from tests.support.kill import Point, doomed, end, stands
 from tests.support.postgres import Cluster, NoServer, own_cluster
 from tests.support.process import Gateway, TestHome, finish, start, until
 from tests.support.shared import SharedHome, database, shared_home
@@ -140,21 +140,44 @@ def test_P3_P4_a_machine_that_vanishes_is_waited_for_and_its_late_word_is_refuse
 
 
 def test_P1_P2_what_a_vanished_machine_had_not_begun_is_run_by_another(place: Machines) -> None:
-    one, two = place.home("one", parallel="1"), place.home("two")
-    first = place.up(one, lambda home: doomed(home, lease_s=LEASE_S))
-    one.json("add", "every day at 04:00", "--script", "hold.sh", "--name", "Held")
+    one, two = place.home("one"), place.home("two")
+    dies = Point("start", "before").order
+    first = place.up(one, lambda home: doomed(home, lease_s=LEASE_S, order=dies))
     one.json("add", "every day at 04:00", "--script", "line.sh", "--name", "Waits")
-    one.json("run", "held")
-    until(lambda: one.runs("held", "--state", "running"), "the only place is taken")
     waits = one.json("run", "waits")["run_id"]
-    until(lambda: one.runs("waits", "--state", "claimed"), "the other is claimed, and waits")
-    first.kill()
+    first.ends()
+    assert [run["state"] for run in two.runs("waits")] == ["claimed"]
     place.up(two, lambda home: doomed(home, lease_s=LEASE_S))
     ended = until(lambda: two.runs("waits", "--state", "completed"), "it is run elsewhere", 4 * LEASE_S + 10)[0]
     assert (ended["attempt"], ended["key"]) == (2, two.runs("waits")[-1]["key"])
     assert [run["state"] for run in two.runs("waits")] == ["completed", "released"]
     assert place.ran()[waits] == 0
     assert place.ran()[ended["id"]] == 1
+
+
+def test_runs_that_a_gateway_leaves_behind_when_it_stops_are_kept_for_it(place: Machines) -> None:
+    """It had taken them over from another on its machine, so it cannot wait for them; but it can when it is back."""
+
+    def up(home: SharedHome) -> Gateway:
+        return place.up(home, lambda home: doomed(home, lease_s=2))
+
+    one, two, far = place.home("one", host="same"), place.home("two", host="same"), place.home("far")
+    first, second, _ = up(one), up(two), up(far)
+    run = held(one, "one")
+    first.kill()
+    second.says("ready")
+    owner = "SELECT g.host, g.stopped_at IS NULL FROM run r JOIN gateway g ON g.id = r.gateway_id WHERE r.id = ?"
+    until(lambda: two.sql("SELECT 1 FROM gateway WHERE lost_at IS NOT NULL"), "it is taken over")
+    assert second.stop() == 0
+    assert two.sql(owner, run) == [("same", False)]
+    time.sleep(3)  # longer than a lease
+    assert two.sql(owner, run) == [("same", False)], "nobody elsewhere has taken it"
+    up(two)
+    until(lambda: two.sql(owner, run) == [("same", True)], "it is adopted again")
+    assert two.runs("held-one")[0]["state"] == "running"
+    place.go.touch()
+    assert two.ended(run)["state"] == "unknown"
+    assert place.ran()[run] == 1
 
 
 # ── the database ends

@@ -91,10 +91,13 @@ LONG = (
 
 def ride(lanes: dict[Lane, Future[Counts]], *, shared: bool) -> Counts:
     """What the lanes of one kind of store came to."""
+    mine = {lane: counts for lane, counts in lanes.items() if lane.shared == shared}
+    failures = [failure for counts in mine.values() if (failure := counts.exception()) is not None]
+    if failures:
+        raise failures[0] if len(failures) == 1 else BaseExceptionGroup("lanes", failures)
     total = Counts()
-    for lane, counts in lanes.items():
-        if lane.shared == shared:
-            total.add(counts.result())
+    for counts in mine.values():
+        total.add(counts.result())
     assert total.wrong == {}, total
     assert total.rounds.total() == sum(len(lane.rounds) for lane in lanes if lane.shared == shared)
     assert total.jobs["right"] > total.jobs.total() / 2, total

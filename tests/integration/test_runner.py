@@ -145,13 +145,16 @@ def test_stop_all_ends_every_run_and_says_why(runner: ProcessRunner) -> None:
         assert (result.signal, result.ended_by, result.stdout) == (signal.SIGTERM, "the gateway was stopped", "up\n")
 
 
-def test_asking_twice_kills_at_once(runner: ProcessRunner) -> None:
+def test_a_stop_after_a_cancel_kills_at_once_and_a_second_cancel_leaves_the_grace(runner: ProcessRunner) -> None:
     async def main() -> Result:
         what = sh("trap '' TERM; echo up; while :; do sleep 0.05; done", grace_s=60.0)
         task = asyncio.create_task(runner.run(what, nobody))
         await until(lambda: (runner.so_far(what.run_id) or ("", ""))[0] == "up\n")
         assert runner.cancel(what.run_id, "cancelled by a person")
-        assert runner.cancel(what.run_id, "and again")
+        assert runner.cancel(what.run_id, "the engine asks at every look until the run has ended")
+        done, _ = await asyncio.wait([task], timeout=0.3)
+        assert not done, "its grace is a minute"
+        runner.stop_all("the gateway was stopped")
         return await task
 
     result = asyncio.run(main())

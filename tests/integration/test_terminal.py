@@ -88,7 +88,7 @@ def test_colours_are_for_terminals_that_want_them(busy: TestHome) -> None:
 def test_a_pipe_gets_plain_lines_with_tabs(busy: TestHome) -> None:
     lines = busy.horae("list").out.splitlines()
     assert len(lines) == len(NAMES) + 1
-    assert {line.count("\t") for line in lines} == {5}
+    assert {line.count("\t") for line in lines} == {6}
     assert {line.count("\t") for line in busy.horae("runs").out.splitlines()} == {8}
 
 

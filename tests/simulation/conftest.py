@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from horae.limits import LEASE_S
+from tests.simulation.tally import LIVED
 from tests.support.faults import KINDS
-
-LIVED = "lived"  # the name under which a test says what it has lived through
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -202,6 +202,7 @@ PAIR = Scenario(
     _PAIR,
     length_s=150.0,
     places=(Place(), Place(labels=frozenset({"second"}))),
+    off_s={"host": 0.0},  # a clock of its own, which is right: that of the store is another
     shared=True,
     settings=Settings("/h", parallel=2, drain_s=600.0),
     takes_s=dict(zip((each.job.id for each in _PAIR), (3.0, 12.0, 45.0, 1.0), strict=True)),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from horae.engine.lease import RENEW_EVERY_S
-from horae.limits import HANDOVER_S, LEASE_S
+from horae.limits import HANDOVER_S, LEASE_S, POLL_S
 from horae.ports import Settings
 from tests.simulation.invariants import Expected, check
 from tests.simulation.scenario import every, hushed, on_grid
@@ -26,12 +26,12 @@ FAR = a_job("far", schedule="0 0 1 1 *")  # runs by hand only
 HAND = "c" * 16
 
 
-def life(story: Callable[[World], Awaitable[None]], *places: Place, **world: Any) -> None:
-    """Tell a story in a new world of gateways that share a store."""
+def life(story: Callable[[World], Awaitable[None]], *places: Place, shared: bool = True, **world: Any) -> None:
+    """Tell a story in a new world of gateways that share a store, or of a home of its own."""
     with scratch() as folder, hushed():
 
         async def main() -> None:
-            made = World(folder, places=places or (EAST, WEST), shared=True, **world)
+            made = World(folder, places=places or (EAST, WEST), shared=shared, **world)
             try:
                 await story(made)
                 assert not made.broken, made.broken
@@ -218,7 +218,7 @@ def test_P3_whoever_was_taken_over_ends_its_programs_and_begins_anew(fault: str)
         lasts_s = FAR_S if fault in ("far", "cut_far") else JUST_S
         await nap(lasts_s + 2 * RENEW_EVERY_S)
         effect = world.effects[0]
-        assert effect.ends_s <= 70 + lasts_s + RENEW_EVERY_S, "its program went on beside what others do"
+        assert effect.ends_s <= 70 + lasts_s + POLL_S, "its program went on beside what others do"
         assert run(world, effect.run_id)["state"] == "unknown"
         before = len(world.effects)
         await nap(400)
@@ -376,7 +376,8 @@ def test_a_run_of_a_gateway_that_is_full_can_be_cancelled() -> None:
         world.start(EAST)
         await nap(70)
         (effect,) = world.effects
-        assert len(world.rows("SELECT 1 FROM run WHERE state IN ('claimed', 'running')")) == 2, "it has no room"
+        due = "SELECT 1 FROM occurrence WHERE state = 'planned' AND due_at <= ?"
+        assert world.rows(due, us(world.clock.now())), "it has no room for more"
         world.people(lambda tx: tx.runs.ask_to_end(effect.run_id, actor="anna", reason="cancelled by anna"))
         await nap(1)
         told = run(world, effect.run_id)
@@ -422,7 +423,7 @@ def test_what_was_asked_to_end_before_it_began_does_not_begin_elsewhere() -> Non
         assert waits["id"] not in {effect.run_id for effect in world.effects}
         assert len(world.effects) == 1
 
-    life(story, EAST, settings=Settings("/h", parallel=1))
+    life(story, EAST, shared=False, settings=Settings("/h", parallel=1))
 
 
 def test_whoever_is_taken_over_while_it_stops_ends_its_programs() -> None:
@@ -444,3 +445,71 @@ def test_whoever_is_taken_over_while_it_stops_ends_its_programs() -> None:
         check(world, GRID)
 
     life(story, settings=Settings("/h", parallel=4, drain_s=600.0))
+
+
+# ── when the store was away, or all slept
+
+
+def test_P2_when_the_store_was_away_nobody_is_taken_for_lost() -> None:
+    """All leases ended meanwhile. Whoever reaches it first must not take over what all others are doing."""
+
+    async def story(world: World) -> None:
+        for slug, labels in (("one", ("one",)), ("two", ("two",)), ("three", ())):
+            job = a_job(slug, schedule="2026-03-02T08:01:00+00:00", runs_on=labels)
+            world.takes_s[job.id] = 400.0
+            world.take_in(job)
+        for place in world.places:
+            world.start(place)
+        await nap(70)
+        assert len({effect.by for effect in world.effects}) == 2
+        for n, each in enumerate(world.lives):
+            each.cut_until_s = 70.0 + 5 * LEASE_S + n  # one of them is back a second before the other
+        await nap(5 * LEASE_S + 20)
+        assert not world.rows("SELECT 1 FROM journal WHERE what = 'gateway_lost'")
+        await nap(400)
+        assert {row["state"] for row in world.rows("SELECT state FROM run")} == {"completed"}
+
+    life(story, Place("east", frozenset({"one"})), Place("west", frozenset({"two"})))
+
+
+def test_P1_whoever_was_lost_learns_it_before_it_takes_over() -> None:
+    """It is cut off and lost to a second one, which dies. What it adopts of that one on its return it must not forget."""
+
+    async def story(world: World) -> None:
+        world.takes_s[TIDES.id] = 45.0
+        world.takes_s[FAR.id] = 300.0
+        world.take_in(TIDES, FAR)
+        first = world.start(EAST)
+        await nap(70)
+        second = world.start(EAST)
+        first.hit("cut_far")
+        await nap(60)
+        assert world.rows("SELECT 1 FROM gateway WHERE id = 'g1' AND lost_at IS NOT NULL")
+        world.order(FAR, HAND)
+        await nap(1)
+        assert run(world)["gateway_id"] == second.name
+        second.hit("before")
+        await nap(60)
+        assert run(world)["gateway_id"] == first.name
+        await nap(300)
+        assert run(world)["state"] == "unknown", "nobody waits for its program any more"
+
+    life(story)
+
+
+def test_what_waits_for_its_turn_can_be_called_off() -> None:
+    jobs = [a_job(f"job{n}", schedule="2026-03-02T08:01:00+00:00") for n in range(2)]
+
+    async def story(world: World) -> None:
+        for job in jobs:
+            world.takes_s[job.id] = 30.0
+        world.take_in(*jobs)
+        world.start(EAST)
+        await nap(65)
+        (waits,) = world.rows("SELECT id FROM run WHERE state = 'claimed'")
+        world.people(lambda tx: tx.runs.ask_to_end(waits["id"], actor="anna", reason="cancelled by anna"))
+        await nap(200)
+        assert run(world, waits["id"])["state"] == "cancelled"
+        assert len(world.effects) == 1
+
+    life(story, EAST, shared=False, settings=Settings("/h", parallel=1))

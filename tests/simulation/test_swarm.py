@@ -2,77 +2,55 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Iterable
 
 import pytest
 
-from tests.simulation.conftest import LIVED
 from tests.simulation.scenario import simulate
 from tests.simulation.swarm import DENSE, SHORT, Size, live
-from tests.support.world import World
+from tests.simulation.tally import Record, Tally
 
-SEEDS = 60  # in an ordinary run
+SEEDS = 40  # in an ordinary run
 LONG_SEEDS = range(1000, 4000)
 PARTS = 40  # of the long run, each on whichever core is free
 PART_SLOTS = 25_000  # of each part: a million in all
 DENSE_FROM = 10_000
 
 
-class Tally:
-    """What was lived through."""
-
-    def __init__(self) -> None:
-        self.lives = self.hit = self.slots = self.slots_hit = 0
-        self.met: Counter[str] = Counter()
-
-    def add(self, world: World) -> None:
-        struck = bool(world.hits)
-        self.lives += 1
-        self.hit += struck
-        self.slots += world.slots
-        self.slots_hit += world.slots * struck
-        self.met.update(hit.fault for hit in world.hits)
-
-    def tell(self, record: pytest.FixtureRequest | object) -> str:
-        return json.dumps({**self.__dict__, "met": dict(self.met)})
-
-
-def lived(seeds: Iterable[int], size: Size, tell: object, *, until_slots: int = 0) -> Tally:
+def lived(seeds: Iterable[int], size: Size, record: Record, *, until_slots: int = 0) -> Tally:
     """Live these lives, or as many of them as it takes for so many slots."""
     tally = Tally()
     for seed in seeds:
         tally.add(live(seed, size))
         if until_slots and tally.slots >= until_slots:
             break
-    tell(LIVED, tally.tell(tell))  # pyright: ignore[reportCallIssue]
+    tally.tell(record)
     return tally
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_many_faults(part: int, record_property: object) -> None:
+def test_many_faults(part: int, record_property: Record) -> None:
     lived(range(part * SEEDS // 4, (part + 1) * SEEDS // 4), SHORT, record_property)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(PARTS))
-def test_very_many_faults(part: int, record_property: object) -> None:
+def test_very_many_faults(part: int, record_property: Record) -> None:
     lived(LONG_SEEDS[part::PARTS], SHORT, record_property)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(PARTS))
-def test_a_million_slots_under_faults(part: int, record_property: object) -> None:
+def test_a_million_slots_under_faults(part: int, record_property: Record) -> None:
     seeds = range(DENSE_FROM + part, DENSE_FROM + 100 * PARTS, PARTS)
     tally = lived(seeds, DENSE, record_property, until_slots=PART_SLOTS)
     assert tally.slots >= PART_SLOTS
     assert tally.slots_hit >= tally.slots / 2
 
 
-def test_the_life_of_a_seed(request: pytest.FixtureRequest, record_property: object) -> None:
+def test_the_life_of_a_seed(request: pytest.FixtureRequest, record_property: Record) -> None:
     """`make simulate ARGS="--seed 1234"`; without a seed, that a seed says everything."""
     seed = request.config.getoption("--seed", None)
     if seed is not None:

@@ -30,6 +30,7 @@ KINDS = {
     "short": "it stands still after the call, longer than it trusts its lease, not as long as others must wait",
     "cut": "it does not reach the store until just past its lease; it and its programs go on",
     "cut_far": "it does not reach the store until far past its lease",
+    "outage": "no gateway at all reaches the store until just past the lease",
     "asleep": "its machine is suspended, with all programs on it, just past the lease",
     "power": "its machine dies with everything on it, and comes back by another boot",
     "stepped": "its machine's wall clock is set by an hour",

@@ -102,7 +102,7 @@ TAKING_OVER = tuple(("recover", when) for when in AROUND)
 LEAVING = tuple((step, when) for step in ("release", "sign_off") for when in AROUND)
 """After it was asked to stop."""
 NOT_BEGUN = ("claim", "preflight")  # whoever ends there has started nothing, so nothing may be unknown
-FEW = ("claim", "note", "recover", "sign_off")  # done once for many runs, or for few
+FEW = (*NOT_BEGUN, "note", "recover", "sign_off")  # done once for many runs, or for few; or only the first tells
 
 
 @dataclass
@@ -388,10 +388,7 @@ def kill_round(place: Arena, point: Point, *, programs: bool = False) -> Counts:
 
 def vanish_round(place: Arena, point: Point) -> Counts:
     """SIGKILL there of a gateway on another machine: whoever is left waits for the end of its lease, and goes on."""
-    assert place.other is not None
-    prefix = place.burst()
-    gateway = place.arm(point)
-    gateway.ends()
+    prefix, gateway = _hit(place, point)
     end_programs(gateway.pid)
     end(gateway)
     found = _judged(place, point, prefix)
@@ -404,9 +401,7 @@ def stop_round(place: Arena, point: Point) -> Counts:
 
     What it does once it goes on must change nothing of what the other has written.
     """
-    prefix = place.burst()
-    gateway = place.arm(point)
-    until(lambda: stands(gateway.pid), f"{point}: it stands still")
+    prefix, gateway = _hit(place, point)
     if place.other is None:
         time.sleep(1.2 * place.lease_s)
     else:
@@ -418,6 +413,21 @@ def stop_round(place: Arena, point: Point) -> Counts:
     after = place.ended(prefix)
     assert before.items() <= after.items(), f"{point}: ends were changed: {before} {after}"
     return found
+
+
+def _hit(place: Arena, point: Point) -> tuple[str, Gateway]:
+    """A burst in which the gateway is hit, and that gateway. The other one may have taken all that would lead there."""
+    tries, patience_s = (1, 20.0) if place.other is None else (4, 6.0)
+    for number in range(tries):
+        prefix = place.burst(slow=point.step == "note")
+        gateway = place.arm(point) if number == 0 else place.gateway
+        assert gateway is not None
+        with contextlib.suppress(AssertionError):
+            until(
+                lambda one=gateway: stands(one.pid) if point.signal == "SIGSTOP" else one.process.poll(), "", patience_s
+            )
+            return prefix, gateway
+    raise AssertionError(f"{point}: it was never met: {place.gateway and place.gateway.said()}")
 
 
 def _judged(place: Arena, point: Point, prefix: str) -> Counts:

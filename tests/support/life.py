@@ -132,7 +132,7 @@ class Life:
 
     async def while_cut_off(self) -> None:
         loop = asyncio.get_running_loop()
-        while not self.dead and (left := self.cut_until_s - loop.time()) > 0:
+        while not self.dead and (left := max(self.cut_until_s, self.world.away_until_s) - loop.time()) > 0:
             await nap(left)
             await self.while_paused()
         self.must_live()
@@ -141,7 +141,7 @@ class Life:
         """Meet a fault now."""
         now_s = asyncio.get_running_loop().time()
         lasts_s = STOPS_S.get(fault, CUT_S.get(fault, 0.0))
-        if fault not in ("power", "asleep"):
+        if fault not in ("power", "asleep", "outage"):  # those strike others as well
             self.world.strike(self, fault, now_s + lasts_s)
         if fault in ("before", "after"):
             self.die()
@@ -151,6 +151,8 @@ class Life:
             self.host.clock.step(HOUR if len(self.world.hits) % 2 else -HOUR)
         elif fault == "asleep":
             self.host.fall_asleep(self.world, lasts_s)
+        elif fault == "outage":
+            self.world.lose_the_store(JUST_S)
         elif fault in CUT_S:
             self.cut_until_s = max(self.cut_until_s, now_s + lasts_s)
         else:

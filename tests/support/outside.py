@@ -6,7 +6,7 @@ What has taken effect is never taken back: a program that started goes on when i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -120,8 +120,11 @@ class Programs:
             timer.cancel()
             stop.remove_done_callback(over)
 
-    def _note(self, started: Callable[[int, int], Coroutine[Any, Any, None]], pid: int) -> None:
-        task = asyncio.get_running_loop().create_task(started(pid, 1))
+    def _note(self, started: Callable[[int, int], Awaitable[None]], pid: int) -> None:
+        async def note() -> None:
+            await started(pid, 1)
+
+        task = asyncio.get_running_loop().create_task(note())
         task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     def stop_all(self, reason: str) -> None:

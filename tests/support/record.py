@@ -85,8 +85,10 @@ class Record:
         return self.lives[name]
 
     def is_stale(self, run_id: str, by: str, at_s: float) -> bool:
-        """Whether somebody else had taken the run from this gateway before."""
-        return any(found.of == by and found.at_s < at_s for found in self.takeovers_of[run_id])
+        """Whether the run had become somebody else's before."""
+        taken = self.takeovers_of[run_id]
+        before = [self.owners[run_id][0], *(found.by for found in taken if found.at_s < at_s)]
+        return by not in (before[-1], *(found.by for found in taken if found.at_s == at_s))
 
     def out_of_sight(self, effect: Effect) -> float | None:
         """Since when the program has gone on although its run was taken over by a gateway that cannot see it."""

@@ -149,6 +149,8 @@ class World:
     """job id → the definition that a person gave last."""
     expected: dict[str, Any] = field(default_factory=dict)
     """What the invariants expect, for people who change it."""
+    away_until_s: float = 0.0
+    """Until then nobody reaches the store."""
     refusals: int = 0
     slots: int = 0
     ended: Counter[str] = field(default_factory=Counter)
@@ -165,6 +167,7 @@ class World:
         self.hosts = {place.host: Host(place.host, self.clock) for place in self.places}
         for name, off_s in self.off_s.items():
             self.hosts[name] = Host(name, VirtualClock(off_s=off_s))
+        asyncio.get_running_loop().set_exception_handler(_said)
         self._by_run: dict[str, list[Effect]] = {}
         self._eyes: sqlite3.Connection | None = None
 
@@ -257,6 +260,13 @@ class World:
             if died and not self.live():
                 self.start()
 
+    def lose_the_store(self, by_s: float) -> None:
+        """It cannot be reached by any gateway for so long."""
+        self.away_until_s = asyncio.get_running_loop().time() + by_s
+        for life in self.lives:
+            if not life.over:
+                self.strike(life, "outage", self.away_until_s)
+
     # ── what is written down
 
     def strike(self, life: Life, fault: str, until_s: float) -> None:
@@ -290,6 +300,12 @@ class World:
             self._eyes = sqlite3.connect(self.file)
             self._eyes.row_factory = sqlite3.Row
         return self._eyes.execute(sql, args).fetchall()
+
+
+def _said(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A gateway that died says so in every call that it had left to make; anything else is a fault."""
+    if not isinstance(context.get("exception"), Crash):
+        loop.default_exception_handler(context)
 
 
 def live_claims(life: Life) -> list[Claim]:

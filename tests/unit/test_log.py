@@ -10,6 +10,7 @@ import pytest
 from horae.log import MANY, Narrator, clock_words
 from horae.store.journal import Entry
 
+RESOLVED: dict[str, Any] = {"as": "failed"}
 READING = {"meaning": "every hour", "next": ["2026-12-01T09:00:00+01:00"]}
 
 
@@ -38,7 +39,7 @@ def tell(*entries: Entry) -> None:
         (entry("failed", took_s=2.0, says="no\x1b[2J", reason="exit status 3"), HOSTILE, "WARNING"),
         (entry("missed", reason="nothing was running", slots=40), "! tides  missed (40 slots): nothing was running", "WARNING"),
         (entry("changed", **READING), "· tides  changed: every hour; next 2026-12-01T09:00:00+01:00", "INFO"),
-        (entry("resolved", **{"as": "failed"}, reason="seen"), "· tides  resolved: run r1 as failed by gateway: seen", "INFO"),
+        (entry("resolved", reason="seen", **RESOLVED), "· tides  resolved: run r1 as failed by gateway: seen", "INFO"),
         (entry("quarantined", problem="line 2: no"), "· tides  quarantined: line 2: no", "WARNING"),
     ],
 )  # fmt: skip

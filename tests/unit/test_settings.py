@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -74,6 +75,9 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ('[calendars.h]\nfile = "none.ics"', "calendars.h.file: none.ics cannot be read: No such file"),
         ('[calendars.h]\nfile = "/etc/passwd"', "calendars.h.file: '/etc/passwd' is not below the home"),
         ('[calendars.h]\nfile = "../x.ics"', "calendars.h.file: '../x.ics' is not below the home"),
+        ('timezone = ""', "timezone: "),
+        ("a = " + "[" * 50_000, "nested too deeply"),
+        ('[calendars.h]\nfile = "a\\u0000b"', "is not below the home"),
         ('[calendars.h]\nfile = "config.toml"', "calendars.h.file: config.toml: it is no iCalendar file"),
     ],
 )
@@ -165,6 +169,9 @@ def test_an_icalendar_file_lies_below_the_home(tmp_path: Path) -> None:
     (tmp_path / "link.ics").symlink_to(outside)
     with pytest.raises(Invalid, match="is not below the home"):
         load(home(tmp_path, '[calendars.h]\nfile = "link.ics"'), {})
+    os.mkfifo(tmp_path / "pipe.ics")
+    with pytest.raises(Invalid, match="is not a file"):
+        load(home(tmp_path, '[calendars.h]\nfile = "pipe.ics"'), {})
     (tmp_path / "latin.ics").write_bytes(b"BEGIN:VCALENDAR\xe4")
     with pytest.raises(Invalid, match="is not UTF-8"):
         load(home(tmp_path, '[calendars.h]\nfile = "latin.ics"'), {})

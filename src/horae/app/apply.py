@@ -37,11 +37,9 @@ def preview_folder(home: Home, *, directory: str, label: str, prune: bool = Fals
     """What `apply` would do. Nothing is written."""
     plan = plan_folder(home, home.source(directory), label, prune=prune, force=force)
     count = sum(not step.held for step in plan.steps)
-    did = (
-        f"{label} has nothing that differs"
-        if not plan.steps
-        else f"{count} change{'' if count == 1 else 's'} to be made; nothing was written"
-    )
+    did = f"{count} change{'' if count == 1 else 's'} to be made; nothing was written"
+    if not plan.steps:
+        did = "nothing else differs" if plan.refused else f"{label} has nothing that differs"
     return _answer(plan, [], plan.refused, did)
 
 

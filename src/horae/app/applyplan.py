@@ -30,6 +30,7 @@ from horae.core.identity import slot_key
 from horae.core.instants import to_us
 from horae.core.jobfile import edit, read
 from horae.core.model import Job
+from horae.core.slug import NEW_SLUG
 from horae.core.text import clip
 from horae.errors import Invalid, NotFound, Problem
 from horae.limits import VANISHED_MIN, VANISHED_SHARE
@@ -58,6 +59,7 @@ def plan_folder(home: Home, source: Source, label: str, *, prune: bool, force: b
     plan = Plan()
     scripts = [] if source.scripts is None else [*source.scripts.list()]
     plan.steps += _scripts(home, source, scripts, label, plan.refused)
+    unread = {item["target"] for item in plan.refused}
     handed = [*read_all(home, source, label, plan.refused)]
     if not handed and not scripts and not plan.refused:
         raise NotFound(f"{label} holds no job files", "job files are NAME.md, in the folder itself or in its jobs/")
@@ -69,7 +71,8 @@ def plan_folder(home: Home, source: Source, label: str, *, prune: bool, force: b
     judged: list[tuple[Match, Step]] = []
     reader = home.read()
     try:
-        view = _View(home, reader, home.clock.now(), frozenset(scripts), freed)
+        come = frozenset(name for name in scripts if f"scripts/{name}" not in unread)
+        view = _View(home, reader, home.clock.now(), come, freed)
         for match in matches.found:
             try:
                 judged += [(match, step) for step in view.steps(match)]
@@ -193,6 +196,9 @@ class _View:
         schedule = plan_of(job, row, self.now)  # also of what is the same: here it may be broken
         if after == here and live is not None and not renamed:
             return
+        if here is None and not NEW_SLUG.fullmatch(file.slug):
+            says = f"{file.origin}: {file.slug!r} cannot be the name of a new job file"
+            raise Invalid(says, "use a to z, 0 to 9, hyphens, dots and underscores", key="slug", expected="a slug")
         op, reason = _kind(file, row, here)
         if renamed and live is not None:
             op, reason = "rename", f"its job is jobs/{live['slug']}.md here"

@@ -43,7 +43,8 @@ def verify(
         findings = [found for walk in walks.values() for found in walk.findings]
         markers = [marker for chain in names for marker in past.markers(chain)]
         checked = (check_marker(marker, trusted, key.genuine) for marker in markers)
-        findings += [found for found in checked if found is not None]
+        doubted = [found for found in checked if found is not None]
+        findings += doubted or [_covered(link) for link in past.covered(STRAYS_MAX)]
         findings += [_stray(link) for link in past.strays(STRAYS_MAX)]
         memories = [memory for walk in walks.values() for memory in walk.memories.values()]
         if against is not None:
@@ -242,7 +243,15 @@ def _trusted(key: Key, keys: Collection[str]) -> set[str]:
 
 def _stray(link: Link) -> Finding:
     text = "it belongs to no chain, and is not from before there were any"
-    return Finding("unchained", UNCHAINED, None, link.seq, link.at, text)
+    if link.chain != UNCHAINED:
+        text = "it names a chain and has no place in it"
+    return Finding("unchained", link.chain, None, link.seq, link.at, text)
+
+
+def _covered(link: Link) -> Finding:
+    """Each entry in its place could have been put there by anybody: what came after it is gone, and follows the marker."""
+    text = "it is there, and a marker says that it was pruned"
+    return Finding("marker", link.chain, link.number, link.seq, link.at, text)
 
 
 def _chain_json(walk: Walk, head: Head | None, pruned_at: int | None) -> Json:
@@ -275,5 +284,8 @@ def _answer(chains: list[Json], unchained: int, findings: list[Finding], trusted
 def _utc(at: int | None) -> str | None:
     if at is None:
         return None
-    instant: datetime = from_us(at).astimezone(UTC)
+    try:
+        instant: datetime = from_us(at).astimezone(UTC)
+    except OverflowError:  # no instant of the calendar: somebody wrote it there, and is found by the hash
+        return None
     return instant.isoformat(timespec="microseconds" if at % 1_000_000 else "seconds").replace("+00:00", "Z")

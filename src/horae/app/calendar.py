@@ -202,6 +202,7 @@ def _gather(view: View, reader: Reader, row: Record) -> None:
         return
     try:
         found = list(_runs_of(view, row, decided_of(reader.ahead(row["id"], to_us(view.now), PLANNED_MAX))))
+        names = [name for name in json.loads(row["definition"]).get("exclude", ()) if name in view.calendars]
     except DAMAGE as error:
         view.warnings.append(f"{row['slug']} is not shown, what is stored of it is damaged: {error}")
         return
@@ -214,7 +215,6 @@ def _gather(view: View, reader: Reader, row: Record) -> None:
         view.days[at]["runs"].append(shown)
         if runs and not {"skipped", "excluded"}.intersection(shown["marks"]):
             view.dues.append((due, row["slug"], shown))
-    names = [name for name in json.loads(row["definition"]).get("exclude", ()) if name in view.calendars]
     if names and any(due is None for _, due, _ in found):
         view.warnings.append(f"the counts of {row['slug']} include slots that {listed(names)} may exclude")
 

@@ -82,6 +82,11 @@ class Matches(NamedTuple):
 def read_all(home: Home, source: Source, label: str, refused: list[Json]) -> Iterator[Handed]:
     """The files that are valid, by name; the others are refused. `label` is how people name the folder."""
     ids: dict[str, str] = {}
+    for name in source.misnamed:  # it may be a job of the home, whose file was renamed
+        origin = f"{label.rstrip('/')}/{source.below}{name}"
+        refused.append(
+            refusal(origin, f"jobs/{name}", Invalid(f"{origin} cannot be a job: its name is not one", "rename it"))
+        )
     for slug in sorted(slug for slug, _ in source.jobs.scan()):
         origin = f"{label.rstrip('/')}/{source.below}{slug}.md"
         try:
@@ -107,7 +112,8 @@ def refusal(
     if origin is not None:
         line = details.get("line") or (lines or {}).get(str(details.get("key")))
         details |= {"file": origin, "line": line, "key": details.get("key")}
-        begin = next((name for name in (target, origin) if problem.message.startswith(f"{name}: ")), None)
+        begins = (target, origin, f"{target}, line {line}", f"{origin}, line {line}")
+        begin = next((name for name in begins if problem.message.startswith(f"{name}: ")), None)
         if begin is not None:
             where = origin if line is None else f"{origin}, line {line}"
             told["message"] = where + problem.message[len(begin) :]

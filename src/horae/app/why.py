@@ -15,6 +15,7 @@ from horae.core.cadence import DAMAGE
 from horae.core.exclusion import excluded
 from horae.core.identity import slot_key
 from horae.core.instants import from_us, to_us
+from horae.core.labels import offered, unoffered
 from horae.core.model import Job
 from horae.core.story import Around, story
 from horae.core.uptime import Uptime, downtimes
@@ -212,7 +213,17 @@ class _Asked:
             found.append(f"{_paused(row)}, so it will be skipped")
         elif self._idle and datetime.fromisoformat(item["due"]) > self._now and row["state"] != "completed":
             found.append(NO_GATEWAY)
+        found += self._unplaced(item)
         return found
+
+    def _unplaced(self, item: Json) -> list[str]:
+        """Labels that the job asks for and that no gateway has which is alive."""
+        asked = (self._row["runs_on"] or "").split()
+        if not asked or not self._home.gateway or item["exception"] == "skip":
+            return []
+        shared = self._home.settings.store is not None
+        lack = unoffered(asked, offered(self._reader.gateways(to_us(self._now), shared=shared)))
+        return [] if lack is None else [f"it waits for a gateway with the label: {lack}"]
 
     @property
     def _idle(self) -> bool:

@@ -85,11 +85,14 @@ def do_diff(args: Namespace, output: Output) -> int:
 
 def _named(folder: str) -> dict[str, Any]:
     """The folder for whoever reads it, and as this person calls it."""
+    if not folder:
+        raise Usage("DIR is empty", "name a folder with job files; `.` is this one")
     return {"directory": os.path.abspath(os.path.expanduser(folder)), "label": folder}
 
 
 def _line(item: dict[str, Any], output: Output) -> None:
-    head = f"{output.paint(item['op'], COLOURS.get(item['op']))} {item['target']}: "
+    target = one_line(item["target"], EFFECT_CHARS_MAX)
+    head = f"{output.paint(item['op'], COLOURS.get(item['op']))} {target}: "
     output.text(head + one_line(f"{brief(item['effect'])} ({item['reason']})", EFFECT_CHARS_MAX))
     for warning in item["warnings"]:
         output.note(f"  note: {one_line(warning, EFFECT_CHARS_MAX)}")
@@ -111,7 +114,8 @@ def _slots(item: dict[str, Any], output: Output) -> None:
 def _left(answer: dict[str, Any], output: Output) -> None:
     """What is not done: held back, refused, or not asked for."""
     for item in answer["held"]:
-        output.text(f"{output.paint('held', 'yellow')} {item['target']}: {one_line(item['reason'], EFFECT_CHARS_MAX)}")
+        said = f"{item['target']}: {item['reason']}"
+        output.text(f"{output.paint('held', 'yellow')} {one_line(said, EFFECT_CHARS_MAX)}")
     for item in answer["refused"]:
         output.text(f"{output.paint('refused', 'red')} {one_line(item['error']['message'], EFFECT_CHARS_MAX)}")
         if item["error"]["hint"]:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from horae.cli.output import Output
+from horae.core.text import one_line
 from horae.errors import Invalid, NotFound, Usage
 from horae.wiring import House, load, open_house
 
@@ -25,6 +26,7 @@ OPTIONS = {  # option → the action that takes it
 }
 SAID_EVERY = 200_000  # entries: a journal of a year is walked without a word
 PRUNED_AT_ONCE = 10_000  # rows in one question to a gateway
+SHOWN_CHARS_MAX = 1000
 
 
 def options_audit(parser: ArgumentParser) -> None:
@@ -85,34 +87,42 @@ def _verify(house: House, args: Namespace, output: Output) -> int:
 def _render_verified(answer: dict[str, Any], output: Output) -> None:
     for chain in answer["chains"]:
         output.text(_chain_words(chain))
-    if answer["unchained"]:
-        output.text(f"{answer['unchained']:,} entries from before the journal was chained")
+    old = answer["unchained"]
+    if old:
+        some = "1 entry" if old == 1 else f"{old:,} entries"
+        output.text(f"{some} from before the journal was chained, of which nothing tells whether it was changed")
     if answer["export"] is not None:
         told = answer["export"]
         part = "a part of the journal" if told["partial"] else "the whole journal"
-        output.text(f"exported {told['made_at']} by {told['made_by']}: {part}, signed with {told['key']}")
+        output.text(_shown(f"exported {told['made_at']} by {told['made_by']}: {part}, signed with {told['key']}"))
         if told["trusted"] is None:
             output.note("compare that key with what `horae audit key` says in the home that it came from")
     for found in answer["findings"]:
         place = "" if found["entry"] is None else f"entry {found['entry']}: "
         where = f"chain {found['chain']}, {found['number']}: " if found["number"] is not None else ""
         when = f"  ({found['at']})" if found["at"] else ""
-        output.text(output.paint(f"{found['what']}: {where}{place}{found['text']}{when}", "red"))
+        output.text(output.paint(_shown(f"{found['what']}: {where}{place}{found['text']}{when}"), "red"))
     count = len(answer["findings"])
     if count:
         output.text(
             "1 thing is not as it was written" if count == 1 else f"{count} things are not as they were written"
         )
     elif not answer["entries"]:
-        output.text("nothing is in the journal")
+        output.text("nothing else is in the journal" if old else "nothing is in the journal")
     else:
         output.text(output.paint("every entry is as it was written, and none is missing", "green"))
 
 
+def _shown(text: str) -> str:
+    """What stands in a journal or an export may have been put there by somebody."""
+    return one_line(text, SHOWN_CHARS_MAX)
+
+
 def _chain_words(chain: dict[str, Any]) -> str:
-    said = f"chain {chain['chain']}: "
+    said = f"chain {_shown(chain['chain'])}: "
     if chain["entries"]:
-        said += f"{chain['entries']:,} entries, {chain['first']} to {chain['last']}, {chain['from']} to {chain['to']}"
+        count = "1 entry" if chain["entries"] == 1 else f"{chain['entries']:,} entries"
+        said += f"{count}, {chain['first']} to {chain['last']}, {chain['from']} to {chain['to']}"
     else:
         said += "no entries"
     if chain["pruned"]:
@@ -128,10 +138,8 @@ def _export(house: House, args: Namespace, output: Output) -> int:
         export(house.home, sys.stdout.write, **asked)
         sys.stdout.flush()
         return 0
-    part = f"{args.output}.part"
-    with _written(part) as file:
+    with _written(args.output) as file:
         answer = export(house.home, file.write, **asked)
-    os.replace(part, args.output)
     answer = {"file": args.output, **answer}
 
     def render() -> None:
@@ -213,12 +221,16 @@ def _opened(path: str) -> Generator[TextIO]:
 @contextmanager
 def _written(path: str) -> Generator[TextIO]:
     """A file that has its name only when all of it is written."""
+    if not path or (os.path.exists(path) and not os.path.isfile(path)):  # a device or a folder, which none may replace
+        raise Usage(f"--output {path!r} is not the name of a file", "without --output it goes to standard output")
+    part = f"{path}.part"
     try:
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
+        with open(part, "w", encoding="utf-8", newline="\n") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        os.replace(part, path)
     except BaseException:
-        if os.path.exists(path):
-            os.unlink(path)
+        if os.path.isfile(part):
+            os.unlink(part)
         raise

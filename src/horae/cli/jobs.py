@@ -58,6 +58,8 @@ def _field_options(parser: ArgumentParser) -> None:
 
 def fields_of(args: Namespace) -> dict[str, Any]:
     """The given options as keys of a job file."""
+    if args.timezone is not None and not args.timezone.strip():
+        raise Usage("--timezone has no value", "for example --timezone Europe/Paris; leave it out for that of the home")
     fields: dict[str, Any] = {
         "name": args.name,
         "timezone": args.timezone,
@@ -138,10 +140,11 @@ def options_edit(parser: ArgumentParser) -> None:
     parser.add_argument("--schedule", metavar="S", help="a new schedule")
     parser.add_argument("--prompt", metavar="P", help="a new prompt")
     _field_options(parser)
-    parser.add_argument(
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument(
         "--enable", dest="enabled", action="store_true", default=None, help="write `enabled: true` into the file"
     )
-    parser.add_argument("--disable", dest="enabled", action="store_false", help="write `enabled: false` into the file")
+    either.add_argument("--disable", dest="enabled", action="store_false", help="write `enabled: false` into the file")
     parser.add_argument("--unset", metavar="KEY", action="append", default=[], help="remove a key from the file")
     parser.add_argument(
         "--editor", action="store_true", help="open the file in $VISUAL or $EDITOR; it is checked before it is kept"
@@ -151,10 +154,15 @@ def options_edit(parser: ArgumentParser) -> None:
 def do_edit(args: Namespace, output: Output) -> int:
     """Change a job."""
     house = open_house(args.home)
-    if args.editor:
-        return _in_editor(house, args.job, output)
-    changes: dict[str, Any] = {**fields_of(args), **dict.fromkeys(args.unset)}
+    changes = fields_of(args)
     changes |= {key: value for key in ("schedule", "prompt", "enabled") if (value := getattr(args, key)) is not None}
+    if args.editor:
+        if changes or args.unset:
+            raise Usage("--editor goes with no other option", "say it in the file, or leave out --editor")
+        return _in_editor(house, args.job, output)
+    if both := sorted({*changes} & {*args.unset}):
+        raise Usage(f"--unset {both[0]} and a value for it contradict one another", "say one of them")
+    changes |= dict.fromkeys(args.unset)
     output.change(house.call("edit", job=args.job, changes=changes))
     return 0
 

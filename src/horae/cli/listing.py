@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 STATES = ("active", "paused", "completed", "quarantined", "draft")
 LIMIT_MAX = 10_000
+SHOWN = 200
 NO_GATEWAY = "no gateway is running: nothing fires until `horae up`"
 
 
@@ -21,7 +22,7 @@ def options_list(parser: ArgumentParser) -> None:
     """What `list` takes."""
     parser.add_argument("--all", action="store_true", help="completed jobs too")
     parser.add_argument("--state", choices=STATES, help="only jobs in this state")
-    parser.add_argument("--limit", type=int, default=200, metavar="N", help="at most so many (default 200)")
+    parser.add_argument("--limit", type=int, default=SHOWN, metavar="N", help=f"at most so many (default {SHOWN})")
     parser.add_argument("--cursor", metavar="C", help="go on behind this one")
 
 
@@ -33,17 +34,22 @@ def do_list(args: Namespace, output: Output) -> int:
     reader = house.reader()
     answer = reader.list_jobs(all=args.all, state=args.state, limit=args.limit, cursor=args.cursor)
     reader.close()
-    output.emit(answer, lambda: render(answer, output))
+    output.emit(answer, lambda: render(answer, args, output))
     if not house.fires:
         output.note(NO_GATEWAY)
     return 0
 
 
-def render(answer: dict[str, Any], output: Output) -> None:
+def render(answer: dict[str, Any], args: Namespace, output: Output) -> None:
     """The table, then what is wrong with the broken ones."""
     jobs = answer["jobs"]
     if not jobs:
-        output.text("no jobs. `horae add` makes one; `horae list --all` shows completed ones too.")
+        said = "no jobs. `horae add` makes one; `horae list --all` shows completed ones too."
+        if args.cursor is not None or args.state is not None:
+            said = (
+                f"no {'more ' if args.cursor is not None else ''}jobs{f' that are {args.state}' if args.state else ''}"
+            )
+        output.text(said)
         return
     rows = [
         [
@@ -69,4 +75,6 @@ def render(answer: dict[str, Any], output: Output) -> None:
         elif job["completed_reason"] and output.terminal:
             output.note(f"{job['slug']}: completed, {job['completed_reason']}")
     if answer["cursor"]:
-        output.note(f"more: horae list --cursor {answer['cursor']}")
+        state = f" --state {args.state}" if args.state else ""
+        limit = f" --limit {args.limit}" if args.limit != SHOWN else ""
+        output.note(f"more: horae list --cursor {answer['cursor']}{' --all' * args.all}{state}{limit}")

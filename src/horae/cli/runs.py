@@ -16,6 +16,7 @@ from horae.wiring import House, open_house
 STATES = ("claimed", "running", "completed", "failed", "cancelled", "unknown", "blocked", "released")
 ENDED = ("completed", "failed", "cancelled", "unknown", "blocked")
 LIMIT_MAX = 10_000
+SHOWN = 20
 CURSOR = r"[0-9]{1,18}-[0-9a-f]{1,32}"
 LOOK_EVERY_S = 0.1  # while a person waits for a run
 
@@ -98,7 +99,7 @@ def options_runs(parser: ArgumentParser) -> None:
     """What `runs` takes."""
     parser.add_argument("job", metavar="JOB", nargs="?", help="only runs of this job")
     parser.add_argument("--state", choices=STATES, help="only runs in this state")
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many (default 20)")
+    parser.add_argument("--limit", type=int, default=SHOWN, metavar="N", help=f"at most so many (default {SHOWN})")
     parser.add_argument("--cursor", metavar="C", help="go on behind this one")
 
 
@@ -114,7 +115,7 @@ def do_runs(args: Namespace, output: Output) -> int:
 
     def render() -> None:
         if not answer["runs"]:
-            output.text("no runs yet")
+            output.text("no runs yet" if args.cursor is None else "no more runs")
             return
         rows: list[tuple[object, ...]] = []
         for run in answer["runs"]:
@@ -135,7 +136,10 @@ def do_runs(args: Namespace, output: Output) -> int:
         )  # the last ones give way first
         output.table(heads, rows, soft=(2, 4), states=(1,))
         if answer["cursor"]:
-            output.note(f"more: horae runs --cursor {answer['cursor']}")
+            job = f" {shlex.quote(args.job)}" if args.job is not None else ""
+            state = f" --state {args.state}" if args.state else ""
+            limit = f" --limit {args.limit}" if args.limit != SHOWN else ""
+            output.note(f"more: horae runs{job} --cursor {answer['cursor']}{state}{limit}")
 
     output.emit(answer, render)
     return 0

@@ -33,6 +33,7 @@ waits for its retry goes on). Then, in the order in which they are due, by `over
    - `cancel_running`: the newest starts, the others are `skipped`: they would only be started to be ended.
 12. *Held* means: the row stays planned, its `reason` says what it waits for, and the job's next slot is planned as if this
    one were used up. It is never late by `catch_up: skip`, nor skipped by `overlap: skip`; only `not_later_than` ends it.
+   (Nobody looks at what waits before its way is free, or something else of its job is due: it ends then.)
 13. A slot that waits for its retry gives way to another slot of its job that starts, or is held, under `skip`, `queue_one` and
    `cancel_running`: it ends as `ran` with the reason of its last run and `GAVE_WAY`, due or not. Under `queue` and
    `allow` it keeps its turn, and holds nobody up before it is due. (A retry that could only give way is not even planned,

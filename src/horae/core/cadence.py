@@ -110,7 +110,7 @@ def _within(slots: RecurrenceSet, starts: datetime | None, ends: datetime | None
 
 def anchor_of(job: Job, row: Row | None, now: datetime) -> datetime:
     """What a schedule that names no beginning counts from: the moment at which the job was taken in with this text."""
-    kept = row is not None and row["removed_at"] is None and row["schedule"] == job.schedule
+    kept = row is not None and row["schedule"] == job.schedule  # of a job that was removed and comes back too
     return from_us(row["anchor_at"]) if row is not None and kept else now
 
 

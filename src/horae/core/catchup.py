@@ -168,8 +168,10 @@ def passed(
     back = _Back(slots, floor, offset, spoken_for, why)
     newest = back.collect(until, most if job.catch_up == "all" else 1)
     before = newest[0].begin if newest else None
-    last = slots.last_until(until if before is None else _just_before(before)) or planned.slot
-    if last <= planned.slot:
+    last = slots.last_until(until if before is None else _just_before(before))
+    while last is not None and last in spoken_for:
+        last = slots.last_until(_just_before(last))
+    if last is None or last <= planned.slot:
         return (replace(planned, excluded=why(planned.slot)), *newest)
     taken = sum(planned.slot < slot <= last for slot in islice(sorted(spoken_for), MISSED_COUNT_MAX))
     count = 1 + slots.count(planned.slot, last, MISSED_COUNT_MAX) - taken

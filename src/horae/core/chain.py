@@ -10,13 +10,13 @@ What is found, each as one `Finding`:
     changed        an entry does not have the hash that it should have: it was changed, or the hash before it was
     reordered      so it is, and its number in the journal says that it stood elsewhere
     gap            entries are missing, and no marker says that they were pruned
-    unchained      an entry stands outside all chains, and is not from before there were any
+    unchained      an entry stands outside all chains, and is not from before there were any, or has no place in its chain
     head_missing   a chain has entries and no head
     head_behind    a chain has entries behind its head
     head_differs   the head has another hash than the entry that it names
     cut            entries are missing at the end: the head names a later one
     anchor         another chain remembers an entry that is gone, or is another one now
-    marker         a marker has a bad signature, or is signed with a key that is not trusted
+    marker         a marker has a bad signature, is signed with a key that is not trusted, or what it stands for is there
 
 Whoever can write the database can write a new chain from its first entry on. That is what anchors in other chains and
 signed exports (`core/export.py`) are for: they say what a chain was when they were made.
@@ -328,6 +328,6 @@ def _agrees(link: Link) -> bool:
 def _detail(link: Link) -> dict[str, Any]:
     try:
         found = json.loads(link.detail)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

@@ -44,6 +44,16 @@ from horae.errors import Invalid
 
 FORMAT = "journal export 1"
 OPENS = '"entries": ['
+DAMAGED = "it is no export of a journal, or damaged"
+INT_MAX = 2**63 - 1  # what a store can hold
+TEXT, MAYBE, NUMBER = (str,), (str, type(None)), (int,)
+HEAD_FORM = {"key": TEXT, "made_at": TEXT, "made_by": TEXT}  # what is missing there, the signature tells
+LINK_FORM = {
+    "entry": NUMBER, "at": NUMBER, "actor": TEXT, "what": TEXT, "job_id": MAYBE, "key": MAYBE, "run_id": MAYBE,
+    "detail": TEXT, "chain": TEXT, "number": NUMBER, "hash": MAYBE,
+}  # fmt: skip
+LEFT_OUT_FORM = {"chain": TEXT, "first": NUMBER, "number": NUMBER, "hash": MAYBE}
+PRUNED_FORM = {**LEFT_OUT_FORM, "hash": TEXT, "at": NUMBER, "signer": TEXT, "signature": TEXT}
 LINK_KEYS = ("entry", "at", "actor", "what", "job_id", "key", "run_id", "detail", "chain", "number", "hash")
 
 _canonical = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
@@ -51,14 +61,18 @@ _plain = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Digest:
-    """What is signed, as it grows."""
+    """What is signed, as it grows. Raises `Invalid` for what is no text: half of a character."""
 
     def __init__(self, head: Mapping[str, Any]) -> None:
-        self._sum = sha256(_canonical(head).encode() + b"\n")
+        self._sum = sha256()
+        self.take(head)
 
     def take(self, item: Mapping[str, Any]) -> None:
         """One of `entries`."""
-        self._sum.update(_canonical(item).encode() + b"\n")
+        try:
+            self._sum.update(_canonical(item).encode() + b"\n")
+        except UnicodeEncodeError:
+            raise Invalid("a text in it holds half of a character", DAMAGED) from None
 
     @property
     def text(self) -> str:
@@ -139,7 +153,7 @@ def _laid_out(whole: dict[str, Any]) -> Iterator[Part]:
     yield Part("head", _head(whole))
     for item in cast("list[Any]", items) if isinstance(items, list) else ():
         if not isinstance(item, dict):
-            raise Invalid("one of the entries is no object", "it is no export of a journal, or damaged")
+            raise Invalid("one of the entries is no object", DAMAGED)
         yield Part("item", cast("dict[str, Any]", item))
     yield Part("tail", tail)
 
@@ -148,9 +162,11 @@ def _read(text: str, line: int) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise Invalid(f"line {line}: {error}", "it is no export of a journal, or damaged", line=line) from error
+        raise Invalid(f"line {line}: {error}", DAMAGED, line=line) from error
+    except RecursionError:
+        raise Invalid(f"line {line}: brackets are nested too deeply", DAMAGED, line=line) from None
     if not isinstance(found, dict):
-        raise Invalid(f"line {line}: an object is expected", "it is no export of a journal, or damaged", line=line)
+        raise Invalid(f"line {line}: an object is expected", DAMAGED, line=line)
     return cast("dict[str, Any]", found)
 
 
@@ -158,7 +174,21 @@ def _head(found: dict[str, Any]) -> dict[str, Any]:
     found.pop("entries", None)
     if found.get("horae") != FORMAT or not isinstance(found.get("chains"), dict):
         raise Invalid("it is no export of a journal", f'one begins with {{"horae": "{FORMAT}", …')
+    _formed({"key": "", "made_at": "", "made_by": "", **found}, HEAD_FORM, "its head")
     return found
+
+
+def _formed(found: object, form: Mapping[str, tuple[type, ...]], name: str) -> dict[str, Any]:
+    """The object, if it has all those keys and each is of its type. Whoever forged it is told no more than whoever broke it."""
+    said = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    for key, kinds in form.items():
+        value = said.get(key, ...)
+        if type(value) not in kinds or (type(value) is int and not -INT_MAX <= value <= INT_MAX):
+            expected = " or ".join(
+                {"str": "a text", "int": "a number", "bool": "true or false"}.get(k.__name__, "null") for k in kinds
+            )
+            raise Invalid(f"{name} is not of the form that exports have: {key} must be {expected}", DAMAGED, key=key)
+    return said
 
 
 # ── checking
@@ -220,13 +250,12 @@ class _Reading:
 
     def take(self, item: dict[str, Any]) -> None:
         """One of `entries`."""
-        try:
-            if "pruned" in item or "left_out" in item:
-                self._hole(item)
-            else:
-                self._link(Link(*(item[key] for key in LINK_KEYS)))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise Invalid(f"an entry is not of the form that exports have ({error})", "the file is damaged") from error
+        if "pruned" in item:
+            self._hole(_formed(item["pruned"], PRUNED_FORM, "a marker"), pruned=True)
+        elif "left_out" in item:
+            self._hole(_formed(item["left_out"], LEFT_OUT_FORM, "a part that was left out"), pruned=False)
+        else:
+            self._link(Link(*(_formed(item, LINK_FORM, "an entry")[key] for key in LINK_KEYS)))
 
     def end(self) -> None:
         """Behind the last of them: compare the chains with where they stood, and with what they say of one another."""
@@ -245,11 +274,10 @@ class _Reading:
         self._walk(link.chain).take(link)
         self._know(link.chain, link.number, link.hash)
 
-    def _hole(self, item: dict[str, Any]) -> None:
-        said: dict[str, Any] = item.get("pruned") or item["left_out"]
+    def _hole(self, said: dict[str, Any], *, pruned: bool) -> None:
         chain, number, hash_ = said["chain"], said["number"], said["hash"]
         count = number - said["first"] + 1
-        if "pruned" in item:
+        if pruned:
             marker = Marker(chain, number, hash_, count, said["at"], said["signer"], said["signature"])
             wrong = check_marker(marker, self._trusted, self._genuine)
             self._found.findings += [] if wrong is None else [wrong]

@@ -15,7 +15,7 @@ def unoffered(asked: Sequence[str], offered: Sequence[frozenset[str]]) -> str | 
     """Why no gateway would take a job that asks for these, or None when one would."""
     if any(labels.issuperset(asked) for labels in offered):
         return None
-    there = sorted(set().union(*offered))
+    there = sorted({label for labels in offered for label in labels})
     have = f"those that are alive have {', '.join(there)}" if there else "none that is alive has labels"
     if len(asked) > 1 and set(asked) <= set(there):
         return f"none has {', '.join(asked)} together ({have})"

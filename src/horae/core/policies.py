@@ -40,7 +40,8 @@ def warnings(
         )
     known = [name for name in job.exclude if name in calendars]
     if known and ahead and all(excluded(calendars, known, slot, job.timezone) for slot in ahead):
-        yield f"all of its next {len(ahead)} slots are excluded by {listed(known)}"
+        all_of_them = f"all of its next {len(ahead)} slots are" if len(ahead) > 1 else "its next slot is"
+        yield f"{all_of_them} excluded by {listed(known)}"
     if job.catch_up == "all" and job.overlap == "cancel_running":
         yield "catch_up: all has little effect with overlap: cancel_running: of several slots only the newest runs"
     if job.catch_up == "all" and job.overlap == "queue_one":

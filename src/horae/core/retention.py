@@ -16,6 +16,7 @@ from horae.errors import Invalid
 from horae.timing.durations import parse_duration
 
 DAY_S = 86_400
+LONGEST_S = 1000 * 365 * DAY_S  # longer is for ever: the calendar of instants begins in the year 1
 FOREVER = "forever"
 EXPECTED = "a duration of at least a day such as 90d, or forever"
 
@@ -64,7 +65,7 @@ def _seconds(name: str, value: object) -> int | None:
         raise Invalid(f"{key}: {error.message}", error.hint, key=key, expected=EXPECTED) from error
     if seconds < DAY_S:
         raise _bad(key, EXPECTED, value)
-    return seconds
+    return None if seconds > LONGEST_S else seconds
 
 
 def _bad(key: str, expected: str, value: object) -> Invalid:

@@ -5,6 +5,7 @@ And what other names look like that people give and files refer to: of calendars
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Container
 
@@ -17,6 +18,9 @@ RESERVED = _DEVICES | {"readme", "license", "index"}  # files with a meaning of 
 
 NAMED = "lower-case letters, digits, - and _, at most 40"
 _NAME_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
+
+
+NEW_SLUG = re.compile("[a-z0-9][a-z0-9._-]*")  # what a folder or a table takes as the name of a new job
 
 
 def is_name(value: str) -> bool:

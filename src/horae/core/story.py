@@ -157,9 +157,12 @@ class _Story:
 
     def decided(self) -> Iterator[str]:
         """What was decided about it from when it was due."""
-        tried = 0
+        tried, unplanned = 0, False
         for each in self._decisions:
             what, detail = each["what"], each["detail"]
+            if what == "planned" and unplanned:
+                yield f"planned again at {self._clock(each['at'])}"
+            unplanned = what == "unplanned" or (unplanned and what != "planned")
             if what in (*IN_ADVANCE, "planned", "ordered", "ahead", "undone"):
                 continue
             if what == "claimed":

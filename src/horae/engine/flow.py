@@ -30,11 +30,14 @@ Spawn = Callable[[Claim, Coroutine[None, None, None], str], None]
 """Sets a claim's way going, as a task of that name."""
 
 
-async def step(p: Ports, spawn: Spawn, room: int, *, keep: bool) -> datetime | None:
-    """Claim what is due and has room, set each claim going, end what is to end, and say when to look again."""
+async def step(p: Ports, spawn: Spawn, room: int | None, *, keep: bool) -> datetime | None:
+    """Claim what is due and has room, set each claim going, end what is to end, and say when to look again.
+
+    Without room only slots of jobs that have a run here are answered; with None not even those.
+    """
 
     def look(tx: Tx) -> tuple[list[Claim], list[tuple[str, str]], datetime | None, datetime]:
-        claims = tx.runs.claim_due(p.owner, max(0, room), p.terms)
+        claims = [] if room is None else tx.runs.claim_due(p.owner, room, p.terms)
         if claims or keep:
             tx.runs.renew(p.owner)
         return claims, tx.runs.asked_to_end(p.owner), tx.runs.next_due(), tx.now

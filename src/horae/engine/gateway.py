@@ -23,6 +23,7 @@ from horae.core.clockwatch import compare
 from horae.core.model import Claim
 from horae.engine.flow import step
 from horae.engine.lease import RENEW_EVERY_S
+from horae.engine.pace import Pace
 from horae.engine.recover import ABANDONED, ORPHAN, abandon, recover
 from horae.engine.slots import Slots
 from horae.errors import Problem, Stale
@@ -47,6 +48,7 @@ class Gateway:
         self._version = version
         self._woken = asyncio.Event()
         self._tasks: dict[asyncio.Task[None], Claim] = {}
+        self._pace = Pace(ports.clock)
         self._orphans: set[asyncio.Task[None]] = set()  # those of the tasks that start nothing, and so take no room
         self._loop: asyncio.AbstractEventLoop | None = None
         self._recover_at: datetime | None = None
@@ -121,16 +123,28 @@ class Gateway:
         claimed = len(self._tasks)
         most = self._most()
         room = most - claimed + len(self._orphans)
-        if room * 2 < most:
+        if self._queued > 0 and room * 2 < most:
             room = 0  # a burst is claimed in a few large bites, not anew at each run that ends
-        self.next_due = await step(p, self._spawn, room, keep=owns and p.lease.is_old)
+        offered = max(0, room) if room > 0 or self._came_due else None
+        self.next_due = await step(p, self._spawn, offered, keep=owns and p.lease.is_old)
         return 0 < room <= len(self._tasks) - claimed
+
+    @property
+    def _came_due(self) -> bool:
+        """Whether there is anything to decide about that was not there at the last look."""
+        return self.next_due is not None and self.ports.clock.now() >= self.next_due
+
+    @property
+    def _queued(self) -> int:
+        """Runs of its own that wait for a place."""
+        return len(self._tasks) - len(self._orphans) - self._slots.held
 
     def _most(self) -> int:
         """How many runs it may own. Where others could start them sooner, no more than it can begin before long."""
-        if self._shared:
-            return min(CLAIM_BATCH_MAX, SHARED_AHEAD * self.ports.settings.parallel)
-        return CLAIM_BATCH_MAX
+        if not self._shared:
+            return CLAIM_BATCH_MAX
+        parallel = self.ports.settings.parallel
+        return min(CLAIM_BATCH_MAX, parallel + min(parallel * SHARED_AHEAD, self._pace.lately))
 
     def _wake_at(self) -> datetime:
         """The next due instant, or when something else must be looked at."""
@@ -185,7 +199,7 @@ class Gateway:
         while self._tasks and (left_s := end - loop.time()) > 0:
             self._woken.clear()
             try:
-                await step(p, self._spawn, 0, keep=p.lease.is_old)
+                await step(p, self._spawn, None, keep=p.lease.is_old)
             except Stale:
                 self._end_taken()
             with suppress(TimeoutError):
@@ -202,6 +216,7 @@ class Gateway:
     def _ended(self, task: asyncio.Task[None]) -> None:
         claim = self._tasks.pop(task)
         self._orphans.discard(task)
+        self._pace.ended()
         self._woken.set()
         error = None if task.cancelled() else task.exception()
         if error is None:

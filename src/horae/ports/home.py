@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from horae.core.exclusion import Calendar
@@ -22,6 +22,8 @@ class Source:
     jobs: Folder
     below: str
     scripts: Scripts | None
+    misnamed: Sequence[str] = ()
+    """Files that end like a job's and cannot be one by their names, escaped."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,8 @@ class ProcessRunner:
 
     def facts(self, job: Job) -> Facts:
         """What is to be started, and what stands against it."""
-        return facts_for(job, self._scripts, self._settings.commands, self._settings.env.get("PATH", os.defpath))
+        path = self._settings.env.get("PATH", os.defpath)
+        return facts_for(job, self._scripts, self._settings.commands, path, shared=self._settings.store is not None)
 
     async def run(self, order: Order, started: Callable[[int, int], Awaitable[None]]) -> Result:
         """Start it, watch it to its end."""
@@ -123,6 +124,8 @@ class ProcessRunner:
 
     async def outlived(self, orphan: Orphan, left_s: float) -> str | None:
         """Return once no process of this run is left on this machine. After `left_s`, or when asked: TERM, grace, KILL."""
+        if orphan.host != host_id(self._settings.env.get(HOST)):
+            return None  # on another machine: there is nothing that could be seen from here
         loop = asyncio.get_running_loop()
         asked = self._orphans[orphan.run_id] = loop.create_future()
         ended: list[int] = []

@@ -27,16 +27,16 @@ BY_ENDING = {
 SHEBANG_BYTES_MAX = 512
 
 
-def facts_for(job: Job, folder: str, commands: Sequence[str], path: str) -> Facts:
+def facts_for(job: Job, folder: str, commands: Sequence[str], path: str, *, shared: bool = False) -> Facts:
     """What is to be started for this job and what stands against it."""
     if job.agent:
         return Facts(problems=("agent jobs cannot run yet: this version runs scripts and commands (agent: false)",))
     if job.script is not None:
-        return script_facts(job.script, folder, path)
+        return script_facts(job.script, folder, path, shared=shared)
     return command_facts(job.command, folder, commands, path)
 
 
-def script_facts(name: str, folder: str, path: str) -> Facts:
+def script_facts(name: str, folder: str, path: str, *, shared: bool = False) -> Facts:
     """A file from the scripts folder."""
     if "\0" in name:
         return Facts(problems=(f"script {name!r} is no name of a file",))
@@ -45,7 +45,8 @@ def script_facts(name: str, folder: str, path: str) -> Facts:
     if os.path.commonpath((root, file)) != root:
         return Facts(problems=(f"script {name} leads outside {folder}, to {file}; scripts come only from that folder",))
     if not os.path.exists(file):
-        return Facts(problems=(f"script {name} does not exist in {folder}",))
+        how = "; `horae apply DIR` takes scripts into the shared store" if shared else ""
+        return Facts(problems=(f"script {name} does not exist in {folder}{how}",))
     if not os.path.isfile(file):
         return Facts(problems=(f"script {name} is not a file",))
     try:

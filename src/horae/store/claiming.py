@@ -66,14 +66,14 @@ class Claiming:
         if limit <= 0:
             self._answer_own()
             return []
-        writes, some = self._writes, queues(self._db, self._owner.labels)
+        writes, some = self._writes, queues(self._db, self._owner.labels, self._groups)
         for priority in sorted({priority for queue in some for priority in queue.priorities}, reverse=True):
             for queue in some:
                 queue.enter(priority)
             while writes.done < limit and (picked := self._pick(some, limit - writes.done)):
                 self._answer(self._read(picked), limit)
         self.full = writes.done >= limit
-        self.contended = self.contended or (writes.waits and self._db.shared)
+        self.contended = self.contended or bool(self._groups.taken) or (writes.waits and self._db.shared)
         return writes.claims
 
     def _answer_own(self) -> None:
@@ -88,8 +88,7 @@ class Claiming:
         """The next due rows of one priority, from all queues whose way is free."""
         picked: list[Any] = []
         for queue in some:
-            room = self._groups.room(queue.group) if queue.more else 0
-            self.contended = self.contended or queue.group in self._groups.taken
+            room = self._groups.room(queue.group)
             if queue.more and room != 0:
                 picked += queue.page(self._us, limit if room is None else min(room, limit))
         if len(some) > 1:

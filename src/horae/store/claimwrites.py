@@ -19,17 +19,13 @@ from horae.core.states import OPEN
 from horae.store.claimrows import LIVE, Found
 from horae.store.database import Db
 from horae.store.journal import Journal
-from horae.store.plan import Plan
+from horae.store.plan import SETTLE, Plan
 from horae.store.waiting import FOR_GROUP, MARK_RUN, Groups
 from horae.timing.zones import offset_s
 
 PLAN = (
     "INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, state, priority, planned_at)"
     " VALUES (?, ?, 'schedule', ?, ?, ?, ?, ?, ?)"
-)
-SETTLE = (
-    "UPDATE occurrence SET state = 'settled', outcome = ?, reason = ?, settled_at = ?, span_to = ?, span_count = ?"
-    " WHERE key = ? AND state = 'planned'"
 )
 HOLD = "UPDATE occurrence SET reason = ?, missed = ?, waits_for = ? WHERE key = ? AND state = 'planned'"
 MARK = "UPDATE occurrence SET reason = ?, waits_for = ? WHERE key = ? AND state = 'planned'"
@@ -136,7 +132,7 @@ class Writes:
         several = some.count if some.count > 1 else None
         to = to_us(some.slot) if several else None
         self._bulk[SETTLE].append((outcome, reason, self._us, to, several, key))
-        told = {"slots": some.count} if len(found.answers.settled) > 1 or several else {}
+        told: dict[str, Any] = {"slots": some.count} if len(found.answers.settled) > 1 or several else {}
         self._journal.append(outcome, actor="gateway", job_id=job_id, key=key, reason=reason, **told)
         if outcome == "ran" and found.row["trigger"] == "schedule" and found.row["repeat_max"] is not None:
             self._planner.count_run(job_id, key)
@@ -196,7 +192,7 @@ class Writes:
         """From now on the slot waits, and its job goes on without it."""
         key, missed = self._row_for(found, some.slot, some, "planned"), missed + some.missed
         self._bulk[HOLD].append((reason, missed, mark, key))
-        told = {"missed": missed} if missed else {}
+        told: dict[str, Any] = {"missed": missed} if missed else {}
         self._journal.append("held", actor="gateway", job_id=found.row["job_id"], key=key, reason=reason, **told)
         self.waits = True
 

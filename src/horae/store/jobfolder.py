@@ -15,18 +15,17 @@ import contextlib
 import errno
 import fcntl
 import os
-import re
 import stat
 import tempfile
 from collections.abc import Generator, Iterator
 
 from horae import limits
+from horae.core.slug import NEW_SLUG
 from horae.errors import Conflict, Invalid, NotFound, Problem, Trouble
 from horae.store.jobscan import ENDING, is_stem, is_temporary, signature_from, signature_of, slug_in
 
 FILE_MODE = 0o644
 
-_SLUG = re.compile("[a-z0-9][a-z0-9._-]*")
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
@@ -92,7 +91,7 @@ class JobFolder:
         the disk is full or cannot be written; then the file is as it was, and nothing is left beside it.
         """
         path = self.path(slug)
-        if expect is None and not _SLUG.fullmatch(slug):
+        if expect is None and not NEW_SLUG.fullmatch(slug):
             hint = "Use a to z, 0 to 9, hyphens, dots and underscores."
             raise Invalid(f"{slug!r} cannot be the name of a new job file", hint, expected="a slug", key="slug")
         try:
@@ -139,6 +138,8 @@ class JobFolder:
                 if expect is not None:
                     self._check(slug, path, expect)
                 os.unlink(path)
+        except FileNotFoundError:
+            raise NotFound(f"there is no job file {shown(slug)}", path=path) from None
         except OSError as error:
             raise _not_done(path, "removed", error) from error
         _make_lasting(self.root, path)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from horae import limits
+from horae.core.slug import NEW_SLUG
 from horae.errors import Conflict, Invalid, NotFound
 from horae.ports import Store, Tx
 from horae.store.jobscan import is_stem
 
 T = TypeVar("T")
 KIND, MODE = "job", 0o644
-_SLUG = re.compile("[a-z0-9][a-z0-9._-]*")
 
 
 class JobTable:
@@ -52,7 +51,7 @@ class JobTable:
 
     def write(self, slug: str, text: str, *, expect: str | None) -> None:
         """Replace the one that says `expect`, or make a new one where that is None. Raises Conflict, NotFound, Invalid."""
-        if not is_stem(slug) or (expect is None and not _SLUG.fullmatch(slug)):
+        if not is_stem(slug) or (expect is None and not NEW_SLUG.fullmatch(slug)):
             hint = "Use a to z, 0 to 9, hyphens, dots and underscores."
             raise Invalid(f"{slug!r} cannot be the name of a new job file", hint, expected="a slug", key="slug")
         if len(text.encode("utf-8", "surrogatepass")) > limits.JOB_FILE_BYTES_MAX:

@@ -17,8 +17,12 @@ LINK = "seq, at, actor, what, job_id, key, run_id, detail, chain, number, hash, 
 LINKS = f"SELECT {LINK} FROM journal WHERE chain = ? AND number > ? AND number > 0 ORDER BY number LIMIT ?"
 UNCHAINED = f"SELECT {LINK} FROM journal WHERE chain = '' AND seq > ? ORDER BY seq LIMIT ?"
 STRAYS = (
-    f"SELECT {LINK} FROM journal WHERE chain = '' AND seq > (SELECT min(seq) FROM journal WHERE chain <> '')"
-    " ORDER BY seq LIMIT ?"
+    f"SELECT {LINK} FROM journal WHERE (chain = '' AND seq > (SELECT min(seq) FROM journal WHERE chain <> ''))"
+    " OR (chain <> '' AND number <= 0) ORDER BY seq LIMIT ?"
+)
+COVERED = (
+    f"SELECT j.{LINK.replace(', ', ', j.')} FROM journal_marker m JOIN journal j ON j.chain = m.chain"
+    " WHERE j.number > 0 AND j.number > m.number - m.count AND j.number <= m.number ORDER BY j.chain, j.number LIMIT ?"
 )
 MARKER = "SELECT chain, number, hash, count, at, signer, signature FROM journal_marker"
 NAMES = (
@@ -107,8 +111,12 @@ class JournalReader:
         return int(self._db.execute("SELECT count(*) FROM journal WHERE chain = ''").fetchone()[0])
 
     def strays(self, limit: int) -> list[Link]:
-        """Entries that belong to no chain although they came after the first that does."""
+        """Entries outside all chains that came after the first inside one, or that name a chain and have no place in it."""
         return [Link(*row) for row in self._db.execute(STRAYS, (limit,))]
+
+    def covered(self, limit: int) -> list[Link]:
+        """Entries that are there although a marker says that they were pruned."""
+        return [Link(*row) for row in self._db.execute(COVERED, (limit,))]
 
     # ── who ran when
 

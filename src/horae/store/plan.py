@@ -32,12 +32,17 @@ from horae.timing.zones import offset_s
 
 BY_CELLS_MAX = 200  # of a schedule's text with each slot in the journal: a list of dates is thousands of characters
 OPEN = """
-SELECT key, slot_at, due_at, exception, attempts,
+SELECT key, slot_at, due_at, exception, attempts, run_id,
        CASE WHEN attempts > 0 THEN (
          SELECT r.reason FROM run r WHERE r.key = occurrence.key AND r.state = 'failed' ORDER BY r.attempt DESC LIMIT 1
        ) END AS ended
-FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND state = 'planned'
+FROM occurrence WHERE job_id = ? AND trigger = '{trigger}' AND state = 'planned'
 """
+SLOTS = OPEN.format(trigger="schedule")
+SETTLE = (
+    "UPDATE occurrence SET state = 'settled', outcome = ?, reason = ?, settled_at = ?, span_to = ?, span_count = ?,"
+    " waits_for = NULL WHERE key = ? AND state = 'planned'"
+)
 AGAIN = "UPDATE occurrence SET waits_for = NULL WHERE job_id = ? AND state = 'planned' AND waits_for IS NOT NULL"
 
 
@@ -172,7 +177,7 @@ class Plan:
 
         `old` is the job's row that they were planned for: what passed since, unseen, is void by its schedule.
         """
-        for item in self._db.execute(OPEN, (old["id"],)).fetchall():
+        for item in self._db.execute(SLOTS, (old["id"],)).fetchall():
             key, exception = item["key"], item["exception"]
             if exception is not None and keep is not None and keep.contains(from_us(item["slot_at"])):
                 continue
@@ -185,19 +190,20 @@ class Plan:
                 )
 
     def drop_orders(self, job_id: str, reason: str) -> None:
-        """Manual runs that were ordered and have not begun, or were given back, will not: they are void."""
-        gone = self._db.execute(
-            "UPDATE occurrence SET state = 'settled', outcome = 'void', reason = ?, settled_at = ?"
-            " WHERE job_id = ? AND trigger = 'manual' AND state = 'planned' RETURNING key, run_id",
-            (reason, self._us, job_id),
-        ).fetchall()
-        for key, run_id in gone:
-            self._journal.append("void", actor="gateway", job_id=job_id, key=key, run_id=run_id, reason=reason)
+        """Manual runs that were ordered and have not begun, or were given back, will not: they are void.
+
+        One that failed and waits for its retry was run.
+        """
+        for item in self._db.execute(OPEN.format(trigger="manual"), (job_id,)).fetchall():
+            outcome, why = ("void", reason) if item["ended"] is None else ("ran", not_again(item["ended"], reason))
+            self._db.execute(SETTLE, (outcome, why, self._us, None, None, item["key"]))
+            key, run_id = item["key"], item["run_id"]
+            self._journal.append(outcome, actor="gateway", job_id=job_id, key=key, run_id=run_id, reason=why)
 
     def skip_passed(self, row: dict[str, Any]) -> None:
         """Slots that came due in a pause while no gateway looked: they were skipped, and must not be caught up with."""
         reason = paused_words(row["paused_at"], row["paused_by"], row["paused_reason"], row["enabled"])
-        due = self._db.execute(f"{OPEN} AND due_at <= ?", (row["id"], self._us)).fetchall()
+        due = self._db.execute(f"{SLOTS} AND due_at <= ?", (row["id"], self._us)).fetchall()
         for item in due:
             self._settle(row, item, "skipped", str(reason), self.now - spread_of(row))
             if item["slot_at"] == row["cursor_at"]:
@@ -227,11 +233,8 @@ class Plan:
             with suppress(*DAMAGE):  # of a schedule that nobody can read only the row itself is known
                 passed = backlog(slots_of(row), from_us(slot_at), until, {from_us(at) for (at,) in spoken})
                 to, count = to_us(passed.latest), 1 + passed.count
-        self._db.execute(
-            "UPDATE occurrence SET state = 'settled', outcome = ?, reason = ?, settled_at = ?, span_to = ?,"
-            " span_count = ? WHERE key = ? AND state = 'planned'",
-            (outcome, reason, self._us, to if count > 1 else None, count if count > 1 else None, key),
-        )
+        several = count > 1
+        self._db.execute(SETTLE, (outcome, reason, self._us, to if several else None, count if several else None, key))
         self._journal.append(outcome, actor="gateway", job_id=row["id"], key=key, reason=reason, slots=count)
 
     def plan_row(self, row: dict[str, Any], slot: datetime) -> None:

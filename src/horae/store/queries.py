@@ -238,11 +238,12 @@ class Reader:
         row = self._db.execute(
             "SELECT r.pruned, o.* FROM run r LEFT JOIN output o ON o.run_id = r.id WHERE r.id = ?", (run_id,)
         ).fetchone()
-        there = row is not None and row["pruned"] == 0 and row["message"] is not None
+        pruned = row is not None and row["pruned"] > 0
+        kept = None if row is None or pruned or row["message"] is None else row
         return {
-            **{name: row[name] if there else None for name in ("message", "stdout", "stderr")},
-            **{f"{name}_bytes": row[name] if there else 0 for name in ("stdout_cut", "stderr_cut")},
-            "pruned": row is not None and row["pruned"] > 0,
+            **{name: None if kept is None else kept[name] for name in ("message", "stdout", "stderr")},
+            **{f"{name}_bytes": 0 if kept is None else kept[name] for name in ("stdout_cut", "stderr_cut")},
+            "pruned": pruned,
         }
 
     def planned(self, job_id: str, limit: int) -> list[Record]:

@@ -54,9 +54,9 @@ WITH RECURSIVE asked (runs_on) AS (
 SELECT runs_on FROM asked WHERE runs_on IS NOT NULL
 """
 ELSEWHERE = "AND NOT EXISTS (SELECT 1 FROM job WHERE job.id = occurrence.job_id AND {among})"
-IN_GROUP = (  # what is claimed is little, however many jobs there are
-    "SELECT count(*) FROM occurrence o CROSS JOIN job j"
-    " WHERE j.id = o.job_id AND o.state = 'claimed' AND j.concurrency_group = ?"
+IN_GROUPS = (  # what is claimed is little, however many jobs there are
+    "SELECT j.concurrency_group, count(*) FROM occurrence o CROSS JOIN job j"
+    " WHERE j.id = o.job_id AND o.state = 'claimed' AND j.concurrency_group IS NOT NULL GROUP BY j.concurrency_group"
 )
 SOMEBODY = """
 SELECT 1 FROM occurrence o WHERE o.state = 'planned' AND o.waits_for = 'run' AND {of_jobs}
@@ -83,6 +83,7 @@ class Groups:
     def __init__(self, db: Db, limits: Mapping[str, int]) -> None:
         self._db = db
         self._limits = limits
+        self._live: dict[str, int] | None = None
         self._room: dict[str, int] = {}
         self.taken: set[str] = set()
         """Groups that another transaction is at: nothing can be said about them."""
@@ -92,14 +93,7 @@ class Groups:
         if group is None:
             return None
         if group not in self._room:
-            room = self._count(group)
-            if room > 0 and self._db.shared:
-                if self._db.reserve(f"group {group}"):
-                    room = self._count(group)
-                else:
-                    self.taken.add(group)
-                    room = 0
-            self._room[group] = room
+            self._room[group] = self._count(group)
         return self._room[group]
 
     def take(self, group: str | None) -> None:
@@ -117,8 +111,19 @@ class Groups:
         return f"waits for its group: {group} is full ({self._limit(group or '')} at a time)"
 
     def _count(self, group: str) -> int:
-        (live,) = self._db.execute(IN_GROUP, (group,)).fetchone()
-        return max(0, self._limit(group) - live)
+        """What is full stays so until somebody ends a run; only what has room can be filled by another meanwhile."""
+        if self._live is None:
+            self._live = self._count_all()
+        room = self._limit(group) - self._live.get(group, 0)
+        if room > 0 and self._db.shared:
+            if not self._db.reserve(f"{FOR_GROUP}{group}"):
+                self.taken.add(group)
+                return 0
+            room = self._limit(group) - self._count_all().get(group, 0)
+        return max(0, room)
+
+    def _count_all(self) -> dict[str, int]:
+        return dict(self._db.execute(IN_GROUPS).fetchall())
 
     def _limit(self, group: str) -> int:
         return self._limits.get(group, 1)
@@ -129,7 +134,7 @@ class Queue:
 
     def __init__(self, db: Db, mark: str | None, elsewhere: Sequence[str]) -> None:
         self._db = db
-        self.group = mark.removeprefix(FOR_GROUP) if mark is not None and mark.startswith(FOR_GROUP) else None
+        self.group = _group(mark)
         self._marked: tuple[object, ...] = () if mark is None else (mark,)
         marked = UNMARKED if mark is None else MARKED
         sql = PRIORITIES.format(marked=marked)
@@ -157,9 +162,14 @@ class Queue:
         return found
 
 
-def queues(db: Db, labels: frozenset[str]) -> list[Queue]:
-    """All that have anything in them."""
+def _group(mark: str | None) -> str | None:
+    return mark.removeprefix(FOR_GROUP) if mark is not None and mark.startswith(FOR_GROUP) else None
+
+
+def queues(db: Db, labels: frozenset[str], groups: Groups) -> list[Queue]:
+    """All that have anything in them that may begin."""
     marks = [mark for (mark,) in db.execute(MARKS).fetchall()]
+    marks = [mark for mark in marks if groups.room(_group(mark)) != 0]
     asked = [words for (words,) in db.execute(LABELS).fetchall()]  # what jobs ask for; usually nothing
     elsewhere = [words for words in asked if not labels.issuperset(words.split())]
     return [queue for mark in (None, *marks) if (queue := Queue(db, mark, elsewhere)).priorities]

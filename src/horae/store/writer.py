@@ -16,6 +16,7 @@ import asyncio
 import logging
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -217,7 +218,9 @@ class GroupWriter:
 
     def _commit(self, group: list[Member], entries: list[Entry]) -> None:
         with self.store.transaction() as outer:
-            for part in _parts(group):
+            parts = deque(_parts(group))
+            while parts:
+                part = parts.popleft()
                 tx = self.store.nested(outer.now)
                 self.store.db.execute("SAVEPOINT member")
                 try:
@@ -225,10 +228,12 @@ class GroupWriter:
                     tx.journal.flush()
                 except self.store.wholesale:
                     raise  # the disk or the lock: the whole group is tried again
-                except Exception as error:  # handed to the members that caused it, and to nobody else
-                    for member in part:
-                        member.error = self.store.explained(error)
+                except Exception as error:  # handed to the member that caused it, and to nobody else
                     self.store.db.execute("ROLLBACK TO member")
+                    if len(part) > 1:  # one of several: each by itself, so that the others do not suffer for it
+                        parts.extendleft([member] for member in reversed(part))
+                    else:
+                        part[0].error = self.store.explained(error)
                 else:
                     entries += tx.journal.entries
                 self.store.db.execute("RELEASE member")

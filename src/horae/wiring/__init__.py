@@ -34,6 +34,7 @@ class House:
     """One home as the command line sees it: whom to ask, and where to look."""
 
     def __init__(self, option: str | None) -> None:
+        self._close: Callable[[], None] | None = None
         self.path = config.home_path(option)
         self.db = os.path.join(self.path, "state", "runtime.db")
         self.jobs = os.path.join(self.path, "jobs")
@@ -41,7 +42,6 @@ class House:
         self.cluster = config.cluster(self.path)
         """Whether the store is one that many gateways share: then everybody writes to it directly."""
         self._home: Home | None = None
-        self._close: Callable[[], None] | None = None
         self._holder: dict[str, Any] | bool | None = False
 
     @property

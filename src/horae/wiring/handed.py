@@ -24,6 +24,6 @@ def handed(own: str | None, path: str) -> Source:
         raise Refused(
             f"{path} is this home's own folder", "its files are taken in as they are saved: there is nothing to do"
         )
-    return Source(
-        JobFolder(root), "jobs/" if whole else "", ScriptFolder(scripts) if whole and os.path.isdir(scripts) else None
-    )
+    folder = JobFolder(root)
+    scripted = ScriptFolder(scripts) if whole and os.path.isdir(scripts) else None
+    return Source(folder, "jobs/" if whole else "", scripted, folder.misnamed())

@@ -152,8 +152,10 @@ def _tell_left_out(whole: Home) -> None:
     home = whole.settings.home
     files = sum(1 for _ in JobFolder(os.path.join(home, "jobs")).scan())
     if files and not any(True for _ in whole.folder.scan()):
-        says = "! the database has no jobs, and %d files in %s/jobs are not read: `horae apply %s --confirm` takes them over"
-        log.warning(says, files, home, home)
+        says = (
+            "! the database has no jobs; job files of %s (%d) are not read: `horae apply %s --confirm` takes them over"
+        )
+        log.warning(says, home, files, home)
 
 
 def _asked_to_stop(gateway: Gateway, writer: GroupWriter) -> None:

@@ -364,6 +364,56 @@ def test_an_invalid_file_is_refused_with_line_and_key_and_harms_no_other(team: T
     assert f"refused {team.path}/jobs/blue.md, line 2: `schedule`" in said
 
 
+def test_a_plan_promises_no_new_name_that_cannot_be(team: Team) -> None:
+    team.job("Harbour Tides")
+    team.job("fine")
+    shown = team.ask("apply", status=1)
+    assert ops(shown["plan"]) == [("create", "jobs/fine.md")]
+    assert [item["target"] for item in shown["refused"]] == ["jobs/Harbour Tides.md"]
+    assert "cannot be the name" in shown["refused"][0]["error"]["message"]
+    assert [item["target"] for item in team.ask("apply", "--confirm", status=1)["applied"]] == ["jobs/fine.md"]
+
+
+def test_a_script_that_is_refused_does_not_come_along(team: Team) -> None:
+    (team.path / "scripts" / "out.sh").symlink_to("/etc/passwd")
+    team.job("leads", script="out.sh")
+    shown = team.ask("apply", status=1)
+    assert [item["target"] for item in shown["refused"]] == ["scripts/out.sh"]
+    (step,) = shown["plan"]
+    assert any("out.sh" in warning for warning in step["warnings"])
+
+
+@pytest.mark.parametrize("name", [b"b\xff.md", b"b\n.md", b"b" * 230 + b".md"])
+def test_nothing_is_removed_for_a_file_whose_name_cannot_be_one(team: Team, name: bytes) -> None:
+    team.job("a")
+    team.job("b")
+    team.ask("apply", "--confirm")
+    os.rename(team.path / "jobs" / "b.md", os.fsencode(team.path / "jobs") + b"/" + name)
+    shown = team.ask("apply", "--prune", status=1)
+    assert [(item["target"], item["held"]) for item in shown["plan"]] == [("jobs/b.md", True)]
+    (refused,) = shown["refused"]
+    assert "its name is not one" in refused["error"]["message"]
+
+
+def test_an_empty_name_is_no_folder(team: Team) -> None:
+    assert "DIR is empty" in team.home.error("apply", "", status=2)["message"]
+
+
+def test_what_is_refused_is_named_where_it_was_handed_in(team: Team) -> None:
+    (team.path / "jobs" / "bin.md").write_bytes(b"---\nname: a\n\xff\n---\n")
+    (refused,) = team.ask("apply", status=1)["refused"]
+    assert refused["error"]["message"].startswith(f"{team.path}/jobs/bin.md, line 3: ")
+    assert "has nothing that differs" not in team.said("apply", status=1).out
+
+
+def test_a_script_is_named_on_one_line(team: Team) -> None:
+    (team.path / "scripts" / "a\nb\x1b[2J.sh").write_text("true\n")
+    team.job("fine")
+    said = team.said("apply").out
+    assert "create scripts/a b\\x1b[2J.sh: " in said
+    assert "\x1b" not in said
+
+
 def test_two_files_with_one_id(team: Team) -> None:
     team.job("a", id=ID)
     team.job("b", id=ID)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import stat
 from pathlib import Path
 
 import pytest
 
+from horae.core.chain import entry_hash
 from tests.support.later import PlayedGateway, at
 from tests.support.process import TestHome, new_home
 
 VERIFIED = {"ok", "entries", "unchained", "chains", "findings", "keys", "export"}
+INSERT = "INSERT INTO journal (seq, at, actor, what, detail, chain, number)"
 CHAIN = {"chain", "entries", "first", "last", "from", "to", "pruned", "pruned_at", "head", "ok"}
 FINDING = {"what", "chain", "number", "entry", "at", "text"}
 
@@ -68,6 +72,15 @@ def test_verify_writes_nothing(kept: TestHome) -> None:
         ("INSERT INTO journal (seq, at, actor, what, detail) VALUES (999, 1, 'ann', 'resolved', '{}')", "unchained"),
         ("INSERT INTO journal_marker VALUES ('home', 1, 'x', 1, 1, 'ed25519:x', 'x')", "marker"),
         ("INSERT INTO journal_chain VALUES ('gone', 3, 'x')", "cut"),
+        (f"{INSERT} VALUES (999, 1, 'ann', 'resolved', '{{}}', 'home', 0)", "unchained"),
+        (f"{INSERT} VALUES (999, 1, 'ann', 'resolved', '{{}}', 'home', -7)", "unchained"),
+        ("UPDATE journal SET at = 9223372036854775807 WHERE seq = 3", "changed"),
+        ("UPDATE journal SET at = -9223372036854775807 WHERE seq = 1", "changed"),
+        (
+            "UPDATE journal SET what = 'anchor', detail = replace(hex(zeroblob(50000)), '0', '[') WHERE seq = 3",
+            "changed",
+        ),
+        ("INSERT INTO journal_marker VALUES ('home', 9, 'x', 9, 9223372036854775807, 'ed25519:x', 'x')", "marker"),
     ],
 )
 def test_what_was_tampered_with_is_found(kept: TestHome, damage: str, what: str) -> None:
@@ -86,6 +99,27 @@ def test_a_finding_names_the_entry_by_its_number_its_place_and_its_time(kept: Te
     (found,) = kept.json("audit", "verify", status=1)["findings"]
     assert (found["entry"], found["number"], found["chain"]) == (3, 3, "home")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", found["at"])
+
+
+def test_an_entry_in_the_place_of_one_that_was_pruned_is_found(home: TestHome) -> None:
+    """It may follow its chain: what would contradict it is what came next, and that is gone."""
+    old(home)
+    with at("2026-11-30T12:00"):
+        home.json("prune")
+    assert home.sql("SELECT count(*) FROM journal WHERE number = 1") == [(0,)]
+    assert home.json("audit", "verify")["ok"] is True
+    forged = entry_hash("", "home", 1, 1, 1, "ann", "resolved", None, None, None, "{}")
+    home.sql_write(f"{INSERT} VALUES (1, 1, 'ann', 'resolved', '{{}}', 'home', 1)")
+    home.sql_write(f"UPDATE journal SET hash = '{forged}' WHERE seq = 1")
+    (found,) = home.json("audit", "verify", status=1)["findings"]
+    assert (found["what"], found["chain"], found["number"]) == ("marker", "home", 1)
+
+
+def test_what_somebody_wrote_there_says_nothing_to_the_terminal(kept: TestHome) -> None:
+    kept.sql_write("UPDATE journal SET chain = 'a' || char(27) || '[2J' || char(10) || 'fine' WHERE seq = 3")
+    said = kept.horae("audit", "verify", status=1).out
+    assert "\x1b" not in said
+    assert "a\\x1b[2J fine" in said
 
 
 def test_what_was_written_before_there_were_chains_is_no_fault(kept: TestHome) -> None:
@@ -226,6 +260,13 @@ def test_a_file_that_cannot_be_written_leaves_nothing_behind(kept: TestHome, tmp
     kept.error("audit", "export", "--output", str(tmp_path / "no folder" / "e.json"), status=1)
     kept.error("audit", "export", "--job", "nobody", "--output", str(tmp_path / "e.json"), status=3)
     assert list(tmp_path.glob("e.json*")) == []
+
+
+def test_nothing_but_a_file_is_replaced_by_an_export(kept: TestHome, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in (str(tmp_path / "pipe"), str(tmp_path), ""):
+        assert kept.error("audit", "export", "--output", name, status=2)["code"] == "usage"
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
 # ── prune

@@ -119,3 +119,14 @@ def test_previews_tell_what_is_excluded_and_when_a_slot_is_due(home: TestHome) -
     expected = datetime.fromisoformat("2098-12-24T09:00+01:00") + timedelta(seconds=spread_offset_s(job_id, 300))
     assert datetime.fromisoformat(slots[0]["due"]) == expected
     assert any(slot["note"] for slot in home.json("show", "tides")["slots"])
+
+
+def test_options_that_contradict_one_another_are_refused(home: TestHome) -> None:
+    home.json(*ADD)
+    before = lines(home)
+    assert "contradict" in home.error("edit", "tides", "--retries", "3", "--unset", "retries", status=2)["message"]
+    assert "not allowed with" in home.error("edit", "tides", "--enable", "--disable", status=2)["message"]
+    assert "--editor" in home.error("edit", "tides", "--priority", "3", "--editor", status=2)["message"]
+    for words in (("add", "every 1h", "--script", "hi.sh"), ("edit", "tides")):
+        assert "--timezone has no value" in home.error(*words, "--timezone", " ", status=2)["message"]
+    assert lines(home) == before

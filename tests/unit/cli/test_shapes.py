@@ -119,6 +119,10 @@ def test_list_goes_page_by_page_and_by_state(kept: TestHome) -> None:
         words = ("list", "--limit", "4", "--cursor", page["cursor"])
     assert found == ["kept", "n0", "n1", "n2", "n3", "n4"]
     assert "more: horae list --cursor" in kept.horae("list", "--limit", "4").err
+    more = kept.horae("list", "--limit", "2", "--all", "--state", "active").err.partition("more: horae ")[2]
+    assert [job["slug"] for job in kept.json(*more.splitlines()[0].split())["jobs"]] == ["n1", "n2"]
+    assert kept.horae("list", "--cursor", "zz").out == "no more jobs\n"
+    assert kept.horae("list", "--state", "completed").out == "no jobs that are completed\n"
     for bad in ("0", "-1", "x", "10001"):
         assert kept.error("list", "--limit", bad, status=2)["code"] == "usage"
     assert kept.error("list", "--state", "odd", status=2)["code"] == "usage"

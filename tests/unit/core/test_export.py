@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -153,6 +154,28 @@ def test_it_is_checked_against_its_own_key_where_none_is_known_and_against_those
 def test_what_is_no_export_is_refused(text: str, says: str) -> None:
     with pytest.raises(Invalid, match=says):
         checked(text)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace('"actor": "', '"actor": "\\ud800', 1),
+        lambda text: text.replace('"made_by": "', '"made_by": "\\ud800', 1),
+        lambda text: text.replace('"number": 3', '"number": NaN', 1),
+        lambda text: text.replace('"number": 3', '"number": true', 1),
+        lambda text: text.replace('"number": 3', '"number": 99999999999999999999', 1),
+        lambda text: re.sub(r'"at": \d+', '"at": "x"', text, count=1),
+        lambda text: re.sub(r'"at": \d+', '"at": 1e300', text, count=1),
+        lambda text: re.sub(r'"key": "plain[^"]*"', '"key": ["x"]', text, count=1),
+        lambda text: text.replace('"chain": "home"', '"chain": null', 1),
+        lambda text: text.replace("\n", "\n" + "[" * 100_000 + "\n", 1),
+        lambda text: "[" * 100_000,
+        lambda text: text.replace("\n", '\n{"pruned": null},\n', 1),
+    ],
+)
+def test_what_no_export_can_hold_is_refused(change: Callable[[str], str]) -> None:
+    with pytest.raises(Invalid):
+        checked(change(written()))
 
 
 def test_nothing_may_stand_behind_its_end() -> None:

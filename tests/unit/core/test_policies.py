@@ -442,6 +442,21 @@ def test_P1_every_passed_slot_belongs_to_exactly_one(chosen: CatchUp, passed_by:
             assert runs == fresh[-CATCH_UP_ALL_MAX:]
 
 
+@pytest.mark.parametrize("taken", [{1}, {1, 2}, {2}, {3}, {1, 2, 3}])
+def test_a_span_does_not_end_with_a_slot_that_has_a_row_of_its_own(taken: set[int]) -> None:
+    """What is left before the newest ones may be the planned slot alone."""
+    spoken_for = {START + number * MINUTE for number in taken}
+    now = START + (CATCH_UP_ALL_MAX + 3) * MINUTE
+    found = passed(job("all"), slots(), at_cursor(), now, spoken_for)
+    first = found[0]
+    assert first.begin == START
+    assert first.slot not in spoken_for
+    assert first.count == 1 + sum(
+        START < slot <= first.slot for slot in slots().between(START, now) if slot not in spoken_for
+    )
+    assert len({each.slot for each in found}) == len(found)
+
+
 def test_an_excluded_stretch_behind_the_slot_that_runs_is_one_span_with_its_reason() -> None:
     now = START + 1000 * MINUTE  # 00:40 of the next day
     found = passed(job(), slots(), at_cursor(), now, excluded=lambda slot: "nights: 22:00-07:00" if slot.hour < 7 or slot.hour >= 22 else None)  # noqa: E501  # fmt: skip

@@ -16,7 +16,7 @@ def test_what_is_not_said_has_its_default() -> None:
     assert retention_of({"output": "7d"}) == Retention(output=7 * DAY_S)
 
 
-@pytest.mark.parametrize("forever", ["forever", 0])
+@pytest.mark.parametrize("forever", ["forever", 0, "99999999d"])
 def test_for_ever_is_never_pruned(forever: object) -> None:
     kept = retention_of({"output": forever, "runs": "30d", "journal": forever})
     assert kept == Retention(None, 30 * DAY_S, None)

@@ -78,6 +78,13 @@ def test_what_people_decided_in_advance_is_told_with_who_and_when() -> None:
     ]
 
 
+def test_a_slot_that_was_taken_away_and_came_back_does_not_end_with_its_loss() -> None:
+    gone = decision("unplanned", "08:10:00", reason="the job was removed")
+    back = decision("planned", "08:20:00", by="0 9 * * *", zone="UTC")
+    item = an_item(PLANNED, gone, back, state="planned", outcome=None, reason=None)
+    assert told(item)[2:] == ["unplanned at 08:10: the job was removed", "planned again at 08:20"]
+
+
 def test_a_run_by_hand() -> None:
     item = an_item(decision("ordered", "09:00:00", "ann"), decision("started", "09:00:00.300000"), trigger="manual")
     assert told(item) == ["ordered by ann at 09:00", "due 09:00", "started 09:00"]

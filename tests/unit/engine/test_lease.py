@@ -98,3 +98,56 @@ def test_it_is_renewed_three_times_before_it_ends() -> None:
     clock.work(0.001)
     assert lease.is_old
     assert 3 * RENEW_EVERY_S <= LEASE_S
+
+
+# ── judging others
+
+
+def test_whoever_has_just_begun_judges_nobody_for_a_whole_lease() -> None:
+    clock, lease = a_lease()
+    assert lease.judges_in_s == LEASE_S, "it holds none itself"
+    lease.renewed(lease.asking())
+    waited_s = 0.0
+    while lease.judges_in_s > 0:
+        assert lease.judges_in_s == LEASE_S - waited_s
+        clock.work(RENEW_EVERY_S)
+        waited_s += RENEW_EVERY_S
+        lease.renewed(lease.asking())
+    assert waited_s == LEASE_S
+
+
+@pytest.mark.parametrize("gap_s", [LEASE_S - LEASE_MARGIN_S, LEASE_S, 100 * LEASE_S])
+def test_P2_after_a_gap_in_its_own_lease_it_waits_for_others_to_renew_theirs(gap_s: float) -> None:
+    clock, lease = a_lease()
+    for _ in range(10):
+        lease.renewed(lease.asking())
+        clock.work(RENEW_EVERY_S)
+    assert lease.judges_in_s == 0.0
+    clock.sleep(gap_s - RENEW_EVERY_S)
+    assert lease.judges_in_s == LEASE_S
+    lease.renewed(lease.asking())
+    assert lease.judges_in_s == LEASE_S
+    clock.work(5.0)
+    assert lease.judges_in_s == LEASE_S - 5.0
+
+
+def test_an_answer_that_came_after_the_lease_had_ended_bridges_no_gap() -> None:
+    """The store was away while it was asked: others could not renew either."""
+    clock, lease = a_lease()
+    for _ in range(5):
+        lease.renewed(lease.asking())
+        clock.work(RENEW_EVERY_S)
+    asked = lease.asking()
+    clock.work(3 * LEASE_S)
+    lease.renewed(asked)
+    assert lease.judges_in_s == LEASE_S
+    lease.renewed(lease.asking())
+    assert lease.judges_in_s == LEASE_S
+
+
+def test_a_renewal_in_time_leaves_the_right_to_judge_alone() -> None:
+    clock, lease = a_lease()
+    for _ in range(50):
+        lease.renewed(lease.asking())
+        clock.work(LEASE_S - LEASE_MARGIN_S - 0.5)
+    assert lease.judges_in_s == 0.0
