@@ -13,6 +13,7 @@ import pytest
 
 from horae.core.identity import slot_key
 from horae.core.model import Job
+from horae.core.spread import spread_offset_s
 from horae.errors import Refused
 from horae.timing.zones import version
 from tests.support.builders import DAY, a_job, us
@@ -108,6 +109,21 @@ def test_the_slot_of_the_day_moves_to_the_instant_that_its_wall_time_has_now(s: 
     assert s.job(job)["cursor_at"] == row["slot_at"]
     ran = ran_at(s, owner, *(f"2026-11-0{day}T{hour}:00" for day in (1, 2, 3) for hour in (15, 16, 17, 18)))
     assert ran == [utc(f"2026-11-0{day}T16:00") for day in (1, 2, 3)]
+
+
+def test_a_slot_that_moves_keeps_its_spread_and_its_priority(s: UnderTest, old: Change) -> None:
+    job = nine(spread_s=3600, priority=7)
+    off = spread_offset_s(job.id, 3600) * 1_000_000
+    assert off > 0
+    s.clock.time = LAST_RUN + DAY / 2
+    s.put(job)
+    s.sign_on()
+    s.do(lambda tx: tx.jobs.set_exception(job.id, utc("2026-11-05T17:00"), "skip", due=None, actor="person"))
+    old.upgrade()
+    assert follow(s) == 1
+    moved = s.rows("SELECT * FROM occurrence WHERE state = 'planned' ORDER BY slot_at")
+    assert [row["slot_at"] for row in moved] == [us(utc(f"2026-11-0{day}T16:00")) for day in (1, 5)]
+    assert [(row["due_at"] - row["slot_at"], row["priority"]) for row in moved] == [(off, 7), (off, 7)]
 
 
 def test_a_slot_whose_new_instant_has_passed_is_due(s: UnderTest, old: Change) -> None:

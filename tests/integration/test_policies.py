@@ -12,8 +12,8 @@ from tests.support.process import TestHome, running, until
 SECOND = timedelta(seconds=1)
 
 
-def soon(seconds: float = 2.0) -> datetime:
-    """A whole second, that long from now."""
+def soon(seconds: float = 6.0) -> datetime:
+    """A whole second, that long from now: files are taken in and a gateway is up before it, on a busy machine too."""
     return (datetime.now(UTC) + timedelta(seconds=seconds)).replace(microsecond=0)
 
 
@@ -123,7 +123,7 @@ def test_retries_with_backoff(home: TestHome) -> None:
 
 
 def test_catch_up_after_a_downtime(home: TestHome) -> None:
-    first = soon(6)  # the files are taken in before it, on a busy machine too
+    first = soon()
     for chosen in ("all", "once", "skip"):
         extra = {"not_later_than": "1s"} if chosen == "skip" else {}
         home.write(chosen, schedule=slots(first, 3), script=noting(home, chosen, 0.1), catch_up=chosen, **extra)
@@ -166,7 +166,7 @@ def test_exclusion_spread_and_bounds(home: TestHome) -> None:
 
 def test_priority_when_one_may_run_at_a_time(home: TestHome) -> None:
     home.config("parallel = 1\n")
-    first = soon(3)
+    first = soon()
     home.write("holder", schedule=(first - SECOND).isoformat(), script=noting(home, "holder", 1.6))
     for slug, priority in (("low", -10), ("high", 50), ("plain", 0)):
         home.write(slug, schedule=first.isoformat(), script=noting(home, slug, 0.05), priority=priority)

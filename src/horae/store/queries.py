@@ -336,7 +336,9 @@ class Reader:
 
     def next_due(self) -> str | None:
         """When the engine has to do something next, in UTC."""
-        row = self._db.execute("SELECT min(due_at) FROM occurrence WHERE state = 'planned'").fetchone()
+        row = self._db.execute(
+            "SELECT min(due_at) FROM occurrence WHERE state = 'planned' AND waits_for IS NULL"
+        ).fetchone()
         return zulu(row[0])
 
     def agenda(self, limit: int) -> list[Record]:
