@@ -36,7 +36,10 @@ class Runs(Protocol):
     """The verbs of the engine. Each compares token and expected state, and raises `Stale` when they do not hold."""
 
     def claim_due(self, owner: Owner, limit: int, terms: Terms = ...) -> list[Claim]:
-        """Settle or claim every due occurrence, at most `limit`, and plan each job's next slot."""
+        """Settle or claim every due occurrence, at most `limit`, and plan each job's next slot.
+
+        With a limit of 0 nothing begins, but slots of jobs that have a run of this owner are answered.
+        """
         ...
 
     def next_due(self) -> datetime | None:
