@@ -109,7 +109,7 @@ def whole(place, count, parallel, gateways):
     """Runs a second from due to settled, over several processes."""
     clock = Shifted()
     store = place.open(clock)
-    seconds = 5 + count / 500  # to store them, which must be over by then
+    seconds = 10 + count / 200  # to store them, which must be over by then
     due = (datetime.now(UTC) + timedelta(seconds=seconds)).replace(microsecond=0)
     fill(store, count, f"every 1 day from {due.isoformat()}")
     words = [sys.executable, str(HERE / "burst.py"), "--serve", place.name, place.place, str(parallel)]
