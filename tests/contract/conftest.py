@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.postgres import NoServer
+from tests.support.servers import server_or_skip
 from tests.support.stores import ADAPTERS
 from tests.support.world import scratch
 
@@ -16,9 +16,7 @@ from tests.support.world import scratch
 def s(request: pytest.FixtureRequest) -> Iterator[Any]:
     """A new store of each kind; see tests/support/stores.py for its verbs."""
     with scratch() as folder:
-        try:
+        with server_or_skip():
             made = ADAPTERS[request.param](folder)
-        except NoServer as error:  # with CI=true a skip is a failure (tests/conftest.py)
-            pytest.skip(f"no PostgreSQL here: {error}")
         yield made
         made.close()

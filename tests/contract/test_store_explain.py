@@ -17,7 +17,7 @@ import pytest
 
 from horae.core.model import End, Receipt
 from tests.support.builders import MINUTE, START, a_job, an_ending, at, us
-from tests.support.postgres import NoServer
+from tests.support.servers import server_or_skip
 from tests.support.stores import ADAPTERS
 from tests.support.world import scratch
 
@@ -273,10 +273,8 @@ def use(full: Full) -> None:
 @pytest.fixture(scope="module", params=sorted(ADAPTERS))
 def full(request: pytest.FixtureRequest) -> Iterator[Full]:
     with scratch() as folder:
-        try:
+        with server_or_skip():
             made = ADAPTERS[request.param](folder)
-        except NoServer as error:
-            pytest.skip(f"no PostgreSQL here: {error}")
         yield Full(made, request.param)
         made._spoilt = True  # to sweep all this would take longer than to make a new one
         made.close()

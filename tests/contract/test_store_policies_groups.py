@@ -16,7 +16,7 @@ from horae.core.model import Retries, Terms
 from horae.store.postgres import PostgresStore
 from tests.support.builders import SECOND, a_job, an_ending, an_owner, at
 from tests.support.policies import Hands
-from tests.support.postgres import NoServer
+from tests.support.servers import server_or_skip
 from tests.support.stores import PostgresUnderTest
 from tests.support.stores import SqliteUnderTest as UnderTest
 from tests.support.world import scratch
@@ -271,10 +271,8 @@ def test_runs_of_another_gateway_fill_a_group_as_well(s: UnderTest) -> None:
 def shared() -> Iterator[PostgresUnderTest]:
     """Where writers do not take turns."""
     with scratch() as folder:
-        try:
+        with server_or_skip():
             made = PostgresUnderTest(folder)
-        except NoServer as error:
-            pytest.skip(f"no PostgreSQL here: {error}")
         yield made
         made.close()
 

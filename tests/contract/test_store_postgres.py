@@ -39,6 +39,7 @@ from tests.support.postgres import (
     short_folder,
     take_database,
 )
+from tests.support.servers import server_or_skip
 
 FORK = multiprocessing.get_context("fork")
 NEWEST = steps()[-1][0]
@@ -47,10 +48,8 @@ GATEWAY = "g1"
 
 @pytest.fixture
 def database() -> Iterator[Database]:
-    try:
+    with server_or_skip():
         found = take_database()
-    except NoServer as error:
-        pytest.skip(f"no PostgreSQL here: {error}")
     yield found
     found.give_back()
 
@@ -65,10 +64,8 @@ def store(database: Database) -> Iterator[PostgresStore]:
 @pytest.fixture
 def server() -> Iterator[psycopg.Connection[Any]]:
     """The server itself, for databases and roles of one test."""
-    try:
+    with server_or_skip():
         cluster = shared_cluster()
-    except NoServer as error:
-        pytest.skip(f"no PostgreSQL here: {error}")
     with psycopg.connect(cluster.url(), autocommit=True) as link:
         yield link
 

@@ -14,7 +14,8 @@ import pytest
 from horae.core.states import DELIVERY, EXCEPTIONS, OCCURRENCE, OUTCOMES, RUN, TRIGGERS, terminal
 from horae.store.migrate import steps as sqlite_steps
 from horae.store.postgresschema import steps as postgres_steps
-from tests.support.postgres import Database, NoServer, take_database
+from tests.support.postgres import Database, take_database
+from tests.support.servers import server_or_skip
 from tests.support.stores import SqliteUnderTest as UnderTest
 from tests.support.world import new_database
 
@@ -34,10 +35,8 @@ def sqlite(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 @pytest.fixture
 def postgres() -> Iterator[Database]:
-    try:
+    with server_or_skip():
         database = take_database()
-    except NoServer as error:
-        pytest.skip(f"no PostgreSQL here: {error}")
     yield database
     database.give_back()
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.postgres import NoServer, take_database
+from tests.support.postgres import take_database
 from tests.support.process import TestHome, new_home, running, until
+from tests.support.servers import server_or_skip
 
 ID = "0c1d2e3f4a5b"
 
@@ -16,10 +17,8 @@ ID = "0c1d2e3f4a5b"
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[TestHome]:
     """A home whose store is a database that others share."""
-    try:
+    with server_or_skip():
         database = take_database()
-    except NoServer as error:
-        pytest.skip(f"no PostgreSQL here: {error}")
     home = new_home(tmp_path / "home")
     home.config(f'store = "{database.url}"\ntimezone = "Europe/Paris"\n')
     yield home

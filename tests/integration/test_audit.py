@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.postgres import NoServer, take_database
+from tests.support.postgres import take_database
 from tests.support.process import TestHome, new_home, running, start, until
+from tests.support.servers import server_or_skip
 
 HEARD = re.compile("the gateway was last heard of at .*, and none began before ")
 
@@ -65,10 +66,8 @@ def test_after_a_kill_the_journal_is_whole_and_why_tells_of_the_time_between(hom
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[TestHome]:
     """A home whose store is a database that others share."""
-    try:
+    with server_or_skip():
         database = take_database()
-    except NoServer as error:
-        pytest.skip(f"no PostgreSQL here: {error}")
     home = new_home(tmp_path / "home")
     home.config(f'store = "{database.url}"\ntimezone = "Europe/Paris"\ncommands = ["true"]\n')
     yield home

@@ -17,8 +17,9 @@ import pytest
 
 from horae.clock import SystemClock
 from tests.support.kill import Point, doomed, end, stands
-from tests.support.postgres import Cluster, NoServer, own_cluster
+from tests.support.postgres import Cluster, own_cluster
 from tests.support.process import Gateway, TestHome, finish, start, until
+from tests.support.servers import server_or_skip
 from tests.support.shared import SharedHome, database, shared_home
 
 LEASE_S = 3.0
@@ -186,10 +187,8 @@ def test_runs_that_a_gateway_leaves_behind_when_it_stops_are_kept_for_it(place: 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Cluster]:
     """A server that keeps what it has committed, whatever happens to it."""
-    try:
+    with server_or_skip():
         cluster = own_cluster(durable=True)
-    except NoServer as error:
-        pytest.skip(f"no PostgreSQL here: {error}")
     yield cluster
     cluster.remove()
 

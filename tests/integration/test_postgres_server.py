@@ -17,8 +17,9 @@ from horae.store.postgres import PostgresStore
 from horae.store.postgreslisten import listen_changes
 from horae.store.postgresreaders import Readers
 from horae.store.writer import GroupWriter
-from tests.support.postgres import Cluster, NoServer, own_cluster
+from tests.support.postgres import Cluster, own_cluster
 from tests.support.process import until
+from tests.support.servers import server_or_skip
 
 WRITERS, EACH = 6, 80
 
@@ -26,10 +27,8 @@ WRITERS, EACH = 6, 80
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
     """A server of one test's own. It forces commits to the disk, and takes its time, so that it can die in the middle."""
-    try:
+    with server_or_skip():
         made = own_cluster(durable=True, settings=("commit_delay=15000", "commit_siblings=0"))
-    except NoServer as error:
-        pytest.skip(f"no PostgreSQL here: {error}")
     yield made
     made.remove()
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-import pytest
 
 from horae.clock import SystemClock
 from horae.ports import Tx
 from horae.store.postgres import PostgresStore
-from tests.support.postgres import NoServer, shared_cluster, take_database
+from tests.support.postgres import shared_cluster, take_database
 from tests.support.process import TestHome, new_home
+from tests.support.servers import server_or_skip
 
 
 @dataclass
@@ -80,10 +80,8 @@ def shared_home(
 @contextmanager
 def database(options: Mapping[str, str] | None = None) -> Iterator[str]:
     """The URL of a database of this test's own, with an empty store; `options` are the server's for each session."""
-    try:
+    with server_or_skip():
         one = take_database()
-    except NoServer as error:  # with CI=true a skip is a failure (tests/conftest.py)
-        pytest.skip(f"no PostgreSQL here: {error}")
     try:
         yield with_options(one.url, options or {})
     finally:
@@ -93,10 +91,8 @@ def database(options: Mapping[str, str] | None = None) -> Iterator[str]:
 @contextmanager
 def empty_database() -> Iterator[str]:
     """The URL of a database in which there is nothing yet, not even a schema."""
-    try:
+    with server_or_skip():
         cluster = shared_cluster()
-    except NoServer as error:
-        pytest.skip(f"no PostgreSQL here: {error}")
     name = f"empty{os.getpid()}_{time.monotonic_ns()}"
     with psycopg.connect(cluster.url(), autocommit=True) as server:
         server.execute(f"CREATE DATABASE {name}".encode())

@@ -13,7 +13,7 @@ transaction came before (an odd distance), and if it did not, it never will, how
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from typing import TypeVar
@@ -22,10 +22,11 @@ import psycopg
 
 from horae.core.chain import Head
 from horae.core.instants import from_us, to_us
-from horae.errors import Stale, Trouble
+from horae.errors import Trouble
 from horae.ports import Clock, Tx
 from horae.store.doubt import InDoubt
-from horae.store.journal import Entry, Journal
+from horae.store.journal import Journal
+from horae.store.opened import OpenedStore
 from horae.store.postgresdb import CHANNEL, connect
 from horae.store.postgreserrors import OF_ALL, explain, named, shown
 from horae.store.postgreslisten import Listener
@@ -37,7 +38,6 @@ from horae.store.transaction import StoreTx
 __all__ = ["Listener", "PostgresStore", "Readers", "connect", "named", "only_one"]
 
 T = TypeVar("T")
-Item = TypeVar("Item")
 
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
@@ -46,7 +46,7 @@ PEOPLE = "people"
 """The chain of whoever is not a gateway: several processes write to it, and wait for each other to."""
 
 
-class PostgresStore:
+class PostgresStore(OpenedStore):
     """The store of a cluster, as one process sees it. Not thread-safe: one thread owns it (see `writer.py`)."""
 
     def __init__(self, url: str, clock: Clock | None = None, chain: str = PEOPLE) -> None:
@@ -56,7 +56,7 @@ class PostgresStore:
         self._clock = clock
         self.chain = chain
         self._heads: dict[str, Head] = {}
-        self._listeners: list[Callable[[list[Entry]], None]] = []
+        super().__init__()
         self._writer = secrets.token_hex(8) if chain != PEOPLE else None
         self._mark = 0
         self._doubt: int | None = None
@@ -81,10 +81,6 @@ class PostgresStore:
         """One error of the driver in the words of the tree; others stay what they are."""
         return explain(error, self.path) if isinstance(error, psycopg.Error) else error
 
-    def listen(self, listener: Callable[[list[Entry]], None]) -> None:
-        """Call `listener(entries)` after each commit that wrote to the journal."""
-        self._listeners.append(listener)
-
     def transact(self, work: Callable[[Tx], T]) -> T:
         """Run `work` in one transaction of its own."""
         with named(self.path):
@@ -104,17 +100,6 @@ class PostgresStore:
         self.publish(tx.journal.entries)
         return answer
 
-    async def commit(self, work: Callable[[Tx], T]) -> T:
-        """The same for the engine, where no writer thread is wanted: tests."""
-        return self.transact(work)
-
-    async def together(self, verb: Callable[[Tx, Sequence[Item]], Sequence[T | Stale]], item: Item) -> T:
-        """One item by itself: who would be collected with it waits for a writer thread."""
-        (answer,) = self.transact(lambda tx: verb(tx, [item]))
-        if isinstance(answer, Stale):
-            raise answer
-        return answer
-
     @contextmanager
     def transaction(self) -> Generator[StoreTx]:
         """One transaction; the caller flushes the journal. Raises InDoubt when nobody knows whether it was committed."""
@@ -129,12 +114,6 @@ class PostgresStore:
     def nested(self, now: datetime) -> StoreTx:
         """The verbs for one member of a group that commits together."""
         return StoreTx(self.db, now, Journal(self.db, to_us(now), self.chain, self._heads))
-
-    def publish(self, entries: list[Entry]) -> None:
-        """Tell the listeners what was decided. Only after the commit: before it, it has not happened."""
-        if entries:
-            for listener in self._listeners:
-                listener(entries)
 
     def close(self) -> None:
         """Close the connection."""

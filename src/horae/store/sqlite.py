@@ -10,33 +10,33 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import TypeVar
 
 from horae.core.chain import HOME, Head
 from horae.core.instants import to_us
-from horae.errors import Conflict, Problem, Stale, Trouble
+from horae.errors import Conflict, Problem, Trouble
 from horae.ports import Clock, Tx
 from horae.store.database import connect
-from horae.store.journal import Entry, Journal
+from horae.store.journal import Journal
 from horae.store.migrate import migrate, refuse_newer
+from horae.store.opened import OpenedStore
 from horae.store.transaction import StoreTx
 
 T = TypeVar("T")
-Item = TypeVar("Item")
 BUSY_S = 10.0
 
 
-class SqliteStore:
+class SqliteStore(OpenedStore):
     """The store of one home. Not thread-safe: one thread owns it (see `writer.py`)."""
 
     def __init__(self, path: str, clock: Clock) -> None:
         self.path = path
         self._clock = clock
         self._heads: dict[str, Head] = {}
-        self._listeners: list[Callable[[list[Entry]], None]] = []
+        super().__init__()
         with named(path):
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             self.db = connect(path, BUSY_S)
@@ -64,27 +64,12 @@ class SqliteStore:
         """A file answers before it is written, or not at all: a commit that fails was not made."""
         return False
 
-    def listen(self, listener: Callable[[list[Entry]], None]) -> None:
-        """Call `listener(entries)` after each commit that wrote to the journal."""
-        self._listeners.append(listener)
-
     def transact(self, work: Callable[[Tx], T]) -> T:
         """Run `work` in one transaction of its own."""
         with named(self.path), self.transaction() as tx:
             answer = work(tx)
             tx.journal.flush()
         self.publish(tx.journal.entries)
-        return answer
-
-    async def commit(self, work: Callable[[Tx], T]) -> T:
-        """The same for the engine, where no writer thread is wanted: tests and simulation."""
-        return self.transact(work)
-
-    async def together(self, verb: Callable[[Tx, Sequence[Item]], Sequence[T | Stale]], item: Item) -> T:
-        """One item by itself: who would be collected with it waits for a writer thread."""
-        (answer,) = self.transact(lambda tx: verb(tx, [item]))
-        if isinstance(answer, Stale):
-            raise answer
         return answer
 
     @contextmanager
@@ -102,12 +87,6 @@ class SqliteStore:
     def nested(self, now: datetime) -> StoreTx:
         """The verbs for one member of a group that commits together."""
         return StoreTx(self.db, now, Journal(self.db, to_us(now), HOME, self._heads))
-
-    def publish(self, entries: list[Entry]) -> None:
-        """Tell the listeners what was decided. Only after the commit: before it, it has not happened."""
-        if entries:
-            for listener in self._listeners:
-                listener(entries)
 
     def close(self) -> None:
         """Close the connection; the last one out removes the write-ahead log."""
