@@ -227,11 +227,25 @@ def test_P9_a_damaged_row_harms_only_itself(s: UnderTest, damage: str) -> None:
     assert s.planned(bad) == []
     s.put(bad)
     assert s.job(bad)["problem"] is None
-    assert s.planned(bad) == ["08:03"]
+    assert s.planned(bad) == ["08:02"]  # it came due meanwhile, and is answered as after a downtime
     paused = "paused_at" in damage
     assert {claim.job_id for claim in tick(s, owner, "08:03")} == {good.id} | (set() if paused else {bad.id})
+    met = {slot[0]: slot[2] for slot in s.slots(bad)}
+    assert met["08:02"] == ("skipped" if paused else "missed")
     s.do(lambda tx: tx.jobs.resume(bad.id, actor="person"))
     assert {claim.job_id for claim in tick(s, owner, "08:04")} == {good.id, bad.id}
+
+
+def test_P1_slots_of_a_damaged_row_are_answered_even_if_its_file_was_broken_too(s: UnderTest) -> None:
+    bad, owner = s.put(slug="bad"), s.sign_on()
+    s.damage("UPDATE job SET definition = '{}' WHERE slug = 'bad'")
+    tick(s, owner, "08:01")
+    problem = {"message": "line 3: no such key", "code": "invalid"}
+    s.do(lambda tx: tx.jobs.quarantine("bad", problem, signature="s2", actor="jobs folder"))
+    assert tick(s, owner, "08:30") == []
+    s.put(bad)
+    assert [claim.missed for claim in tick(s, owner, "08:31")] == [29]
+    assert [slot for slot, *_ in s.slots(bad)] == [f"08:{minute:02}" for minute in range(1, 33)]
 
 
 @pytest.mark.parametrize("damage", DAMAGE)

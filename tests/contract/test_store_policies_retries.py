@@ -57,6 +57,18 @@ def test_a_failure_is_tried_again_as_often_as_the_job_says(s: UnderTest) -> None
     assert told == ["suppressed", "suppressed", "delivered"], "only the last failure is told"
 
 
+def test_each_attempt_is_as_late_as_it_was(s: UnderTest) -> None:
+    hands, _, claim = failed_once(s)
+    retry_due = due_of(s, claim.key)
+    hands.at(retry_due + 3 * SECOND)
+    hands.end()
+    second, first = s.reader().list_runs(job_id=None, state=None, limit=5, cursor=None)["runs"]
+    assert (first["due"], first["lateness_s"]) == ("2026-03-02T09:00:00+00:00", 0)
+    assert (second["attempt"], second["lateness_s"]) == (2, pytest.approx(3))
+    assert second["due"] == retry_due.isoformat(timespec="milliseconds")
+    assert s.reader().lateness_ms(5) == [0], "of first attempts"
+
+
 def test_a_retry_that_succeeds_is_the_end(s: UnderTest) -> None:
     hands, job, claim = failed_once(s)
     hands.at("09:02")

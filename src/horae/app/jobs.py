@@ -54,11 +54,11 @@ class TakenNames:
         return True
 
 
-def find(home: Home, name: str) -> Found:
-    """The job that a person means. Raises NotFound or Ambiguous."""
+def find(home: Home, name: str, *, removed: bool = False) -> Found:
+    """The job that a person means; one that was removed only where that is said. Raises NotFound or Ambiguous."""
     reader = home.read()
     try:
-        row = reader.find_job(name)
+        row = reader.find_job(name, removed=removed)
     finally:
         reader.close()
     return Found(row, _definition(row))

@@ -50,7 +50,7 @@ def show_job(home: Home, *, job: str) -> Json:
 
 def list_runs(home: Home, *, job: str | None, state: str | None, limit: int, cursor: str | None) -> Json:
     """Runs, newest first."""
-    job_id = find(home, job).row["id"] if job is not None else None
+    job_id = find(home, job, removed=True).row["id"] if job is not None else None
     reader = home.read()
     try:
         return reader.list_runs(job_id=job_id, state=state, limit=limit, cursor=cursor)
@@ -74,7 +74,7 @@ def _run_or_latest(reader: Reader, text: str) -> Record:
         return reader.find_run(text)
     except NotFound as error:
         try:
-            job = reader.find_job(text)
+            job = reader.find_job(text, removed=True)
         except Ambiguous:
             raise
         except NotFound:

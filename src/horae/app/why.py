@@ -34,13 +34,14 @@ WAITS = "it gets a row when the slot before it is used up"
 
 def why(home: Home, *, job: str, slot: str | None = None, limit: int = 10) -> Json:
     """The decisions about a job's latest slots, or about one slot, past or to come."""
-    found = find(home, job)
+    found = find(home, job, removed=True)
     row = found.row
     reader, past = home.read(), home.past()
     try:
         asked = _Asked(home, found, reader, past)
         items = asked.latest(limit) if slot is None else asked.one(slot, limit)
         shown = {key: row[key] for key in ("id", "slug", "name", "state", "completed_reason")}
+        shown["removed_at"] = None if row["removed_at"] is None else _utc(row["removed_at"])
         return {"job": shown, "occurrences": [{**item, "story": asked.story(item)} for item in items]}
     finally:
         reader.close()
@@ -111,6 +112,8 @@ class _Asked:
                 "missed": 0, "span": None, "decisions": [decision]}  # fmt: skip
 
     def _note(self, slots: RecurrenceSet, at: datetime) -> str:
+        if self._row["removed_at"] is not None:
+            return "it will not run, since the job was removed; it would be"
         if self._row["state"] == "completed":
             return f"it will not run, since the job is completed ({self._row['completed_reason']}); it would be"
         if self._beyond_repeat(slots, at):
@@ -211,7 +214,7 @@ class _Asked:
             found.append(f"its file is broken, so it will be blocked: {json.loads(row['problem'])['message']}")
         elif row["state"] == "paused" and item["trigger"] == "schedule":
             found.append(f"{_paused(row)}, so it will be skipped")
-        elif self._idle and datetime.fromisoformat(item["due"]) > self._now and row["state"] != "completed":
+        elif self._idle and datetime.fromisoformat(item["due"]) > self._now and self._goes_on:
             found.append(NO_GATEWAY)
         found += self._unplaced(item)
         return found
@@ -224,6 +227,11 @@ class _Asked:
         shared = self._home.settings.store is not None
         lack = unoffered(asked, offered(self._reader.gateways(to_us(self._now), shared=shared)))
         return [] if lack is None else [f"it waits for a gateway with the label: {lack}"]
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether its slots will run, as far as the job is concerned."""
+        return self._row["state"] != "completed" and self._row["removed_at"] is None
 
     @property
     def _idle(self) -> bool:

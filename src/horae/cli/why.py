@@ -32,7 +32,9 @@ def do_why(args: Namespace, output: Output) -> int:
     answer = open_house(args.home).view("app.why", "why", job=args.job, slot=args.slot, limit=args.limit)
 
     def render() -> None:
-        if answer["job"]["state"] == "completed":
+        if answer["job"]["removed_at"] is not None:
+            output.text(f"{answer['job']['slug']} was removed at {answer['job']['removed_at']}; this is on record:")
+        elif answer["job"]["state"] == "completed":
             output.text(f"{answer['job']['slug']} is completed: {answer['job']['completed_reason']}")
         for item in answer["occurrences"]:
             _render(item, output)

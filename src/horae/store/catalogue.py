@@ -107,8 +107,8 @@ class Catalogue:
         if not same_cadence or row["removed_at"] is not None:
             self.plan.replan(job, row)
         elif row["cursor_at"] is None and row["ending"] is None and row["completed_at"] is None:
-            # it was set aside, or held back by a `repeat` that is not used up
-            self.plan.plan_next(job.id)
+            # it was set aside, and what passed since is still to be answered; or held back by a `repeat` that is not used up
+            self.plan.plan_next(job.id, after=self.plan.answered_until(row) if row["problem"] is not None else None)
         return what
 
     def _mend(self, row: dict[str, Any]) -> bool:

@@ -34,8 +34,8 @@ CLAIM = (
     " WHERE key = ? AND state IN ('planned', 'claimed')"
 )
 RUN = (
-    "INSERT INTO run (id, key, job_id, attempt, token, gateway_id, state, claimed_at)"
-    " VALUES (?, ?, ?, ?, ?, ?, 'claimed', ?)"
+    "INSERT INTO run (id, key, job_id, attempt, token, gateway_id, state, due_at, claimed_at)"
+    " VALUES (?, ?, ?, ?, ?, ?, 'claimed', ?, ?)"
 )
 CURSOR = "UPDATE job SET cursor_at = ? WHERE id = ?"
 CANCEL = "UPDATE run SET cancel_reason = ? WHERE id = ? AND state IN ('claimed', 'running') AND cancel_reason IS NULL"
@@ -109,7 +109,7 @@ class Writes:
             self._plan(found, found.cursor)
 
     def set_aside(self, row: Any, error: Exception) -> None:
-        """One damaged record harms only itself: its slot is blocked, its job quarantined until its file is read again."""
+        """One damaged record harms only itself: its slot is blocked, its job set aside until its file is read again."""
         reason = self._planner.set_aside(row["job_id"], error)
         self._db.execute(SETTLE, ("blocked", reason, self._us, None, None, row["key"]))
         self._journal.append("blocked", actor="gateway", job_id=row["job_id"], key=row["key"], reason=reason)
@@ -161,7 +161,7 @@ class Writes:
             self.expect(TOKENS)
         token = self._tokens.popleft()
         self._bulk[CLAIM].append((attempt, missed, key))
-        self._bulk[RUN].append((run, key, job_id, attempt, token, self._owner.id, self._us))
+        self._bulk[RUN].append((run, key, job_id, attempt, token, self._owner.id, to_us(some.due), self._us))
         late = (self.now - some.due).total_seconds()
         self._journal.append(
             "claimed", actor="gateway", job_id=job_id, key=key, run_id=run, attempt=attempt, late_s=late, missed=missed

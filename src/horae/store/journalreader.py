@@ -2,16 +2,21 @@
 
 Read-only, in batches, each answered by what was committed when it was asked. A live journal moves on meanwhile, and may
 be pruned: whoever walks it asks for heads after the entries, and for markers where something is missing, never before.
+
+An entry with a text that is not UTF-8 is handed out with its bytes written as `\\xff` and without its hash, so that whoever
+checks it finds that very entry, and the walk goes on behind it.
 """
 
 from __future__ import annotations
 
 import json
+import sqlite3
 from typing import Any, Protocol
 
 from horae.core.chain import Head, Link, Marker
 from horae.limits import LEASE_S
-from horae.store.database import Args, Rows
+from horae.store.database import Args, Rows, SqliteDb
+from horae.store.sqlite import undecodable
 
 LINK = "seq, at, actor, what, job_id, key, run_id, detail, chain, number, hash, undoable, undoes, redo, was_key"
 LINKS = f"SELECT {LINK} FROM journal WHERE chain = ? AND number > ? AND number > 0 ORDER BY number LIMIT ?"
@@ -78,7 +83,7 @@ class JournalReader:
 
     def links(self, chain: str, after: int, limit: int) -> list[Link]:
         """The entries of a chain behind a number."""
-        return [Link(*row) for row in self._db.execute(LINKS, (chain, after, limit))]
+        return self._links(LINKS, (chain, after, limit))
 
     def hash_at(self, chain: str, number: int) -> str | None:
         """The hash of an entry that is there, or of the last one that a marker stands for."""
@@ -104,7 +109,7 @@ class JournalReader:
 
     def unchained(self, after: int, limit: int) -> list[Link]:
         """Entries that belong to no chain, by their number in the journal."""
-        return [Link(*row) for row in self._db.execute(UNCHAINED, (after, limit))]
+        return self._links(UNCHAINED, (after, limit))
 
     def unchained_count(self) -> int:
         """How many they are."""
@@ -112,11 +117,23 @@ class JournalReader:
 
     def strays(self, limit: int) -> list[Link]:
         """Entries outside all chains that came after the first inside one, or that name a chain and have no place in it."""
-        return [Link(*row) for row in self._db.execute(STRAYS, (limit,))]
+        return self._links(STRAYS, (limit,))
 
     def covered(self, limit: int) -> list[Link]:
         """Entries that are there although a marker says that they were pruned."""
-        return [Link(*row) for row in self._db.execute(COVERED, (limit,))]
+        return self._links(COVERED, (limit,))
+
+    def _links(self, sql: str, args: tuple[object, ...]) -> list[Link]:
+        try:
+            return [Link(*row) for row in self._db.execute(sql, args)]
+        except sqlite3.OperationalError as error:
+            if undecodable(error) is None or not isinstance(self._db, SqliteDb):
+                raise
+        self._db.text_factory = _text
+        try:
+            return [_link(row) for row in self._db.execute(sql, args)]
+        finally:
+            self._db.text_factory = str
 
     # ── who ran when
 
@@ -142,3 +159,22 @@ class JournalReader:
             row = self._db.execute(HEARD_BETWEEN, (gateway["since_at"], before)).fetchone()
         leased = gateway["lease_until"] - round(LEASE_S * 1e6)
         return max(gateway["since_at"], leased, row[0] if row is not None else 0)
+
+
+class _Damaged(str):
+    """What a text that is not UTF-8 is shown as."""
+
+    __slots__ = ()
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return _Damaged(data.decode(errors="backslashreplace"))
+
+
+def _link(row: Any) -> Link:
+    """Without a hash when a text of it is damaged: somebody may have written what its bytes are shown as."""
+    link = Link(*row)
+    return link._replace(hash=None) if any(isinstance(value, _Damaged) for value in link) else link

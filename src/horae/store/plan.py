@@ -107,8 +107,17 @@ class Plan:
         self._db.execute("UPDATE job SET signature = '', cursor_at = NULL WHERE id = ?", (job_id,))
         if news.rowcount == 1:  # whoever comes upon it again tells nobody anything new
             self.look_again(job_id)
-            self._journal.append("quarantined", actor="gateway", job_id=job_id, problem=problem)
+            self._journal.append("quarantined", actor="gateway", job_id=job_id, problem=problem, damaged=True)
         return problem
+
+    def answered_until(self, row: dict[str, Any]) -> datetime:
+        """Up to when the slots of a job that was set aside have their outcomes, or are being run."""
+        (last,) = self._db.execute(
+            "SELECT max(coalesce(span_to, slot_at)) FROM occurrence"
+            " WHERE job_id = ? AND trigger = 'schedule' AND state <> 'planned' AND slot_at <= ?",
+            (row["id"], self._us),
+        ).fetchone()
+        return from_us(max(last or 0, row["cadence_at"]))
 
     def note_planned(self, job_id: str, key: str, schedule: str, zone: str) -> None:
         """Why a slot has a row."""

@@ -88,6 +88,11 @@ WORDS = (  # of a failed connection attempt → the code that stands for it, or 
     ("no space left", "53100"),
     ("session is read-only", "25006"),
 )
+OF_URL = re.compile(  # words of a failed attempt that no other answer of the server follows, until the URL is another
+    r"does not support (ssl|gss)|invalid \S+ value|invalid integer value|bad value for|could not parse network address"
+    r"|certificate file .* does not exist|could not match \d+"
+)
+STORE_LINE = "the line `store` of config.toml (or HORAE_STORE, where that is set)"
 HINTS_OF_LOGIN = {
     "28P01": "check the password: in the URL, in ~/.pgpass or in PGPASSWORD",
     "28000": "check the user of the URL, and the server's pg_hba.conf",
@@ -109,6 +114,10 @@ def explain(error: psycopg.Error, path: str) -> Problem:
     """One error in the words of the tree."""
     code, text = code_of(error), said(error)
     details = {"file": path, "sqlstate": code}
+    if error.sqlstate is None and (found := OF_URL.search(str(error).lower())):
+        more = "take sslmode out of it, or let the server use SSL: " if found[1] == "ssl" else ""
+        hint = f"correct {STORE_LINE}: {more}it does not go on by itself"
+        return Trouble(f"{path} cannot be used as its URL says ({text})", hint, **details, key="store")
     if code in HINTS_OF_LOGIN:
         return Trouble(f"{path} refuses to let us in ({text})", HINTS_OF_LOGIN[code], **details)
     if code in BY_CODE:
@@ -141,11 +150,24 @@ def said(error: psycopg.Error) -> str:
 def parsed(url: str) -> dict[str, str]:
     """The parts of a URL. Raises Invalid for one that is none."""
     try:
-        return {name: str(value) for name, value in conninfo.conninfo_to_dict(url).items() if value is not None}
+        found = {name: str(value) for name, value in conninfo.conninfo_to_dict(url).items() if value is not None}
     except psycopg.ProgrammingError as error:
-        hint = "write it like postgresql://user@host:5432/database"
         why = re.sub(r"(:| in URI).*", "", said(error))  # the driver repeats the URL, password and all
-        raise Invalid(f"store: this is no URL of PostgreSQL ({why})", hint, key="store") from None
+        raise _no_url(why) from None
+    hosts, ports = found.get("host", "").split(","), found.get("port", "").split(",")
+    # Neither is shown: without its host, or with a sign in it that should be escaped, a part of the password stands there
+    if any("@" in host[1:] for host in hosts):
+        raise _no_url("its host has an `@` in it; one in a password is written %40")
+    if not all(not port or (re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536) for port in ports):
+        raise _no_url("what stands behind a host's colon is no port from 1 to 65535")
+    if len(ports) not in {1, len(hosts)}:
+        raise _no_url(f"it has {len(ports)} ports for {len(hosts)} hosts")
+    return found
+
+
+def _no_url(why: str) -> Invalid:
+    hint = f"correct {STORE_LINE}: write it like postgresql://user@host:5432/database"
+    return Invalid(f"store: this is no URL of PostgreSQL ({why})", hint, key="store")
 
 
 def shown(url: str) -> str:

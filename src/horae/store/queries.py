@@ -11,10 +11,11 @@ import os
 import sqlite3
 
 from horae.errors import Ambiguous, Invalid, NotFound, Trouble
-from horae.store.attention import told, waiting
+from horae.store.attention import waiting
 from horae.store.gateways import LIVE_RUNS, due_by_labels, gateways, jobs_by_labels
 from horae.store.migrate import newer, steps, version
 from horae.store.rows import local, zulu
+from horae.store.shapes import ambiguous, job_json, run_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,17 +41,24 @@ WHERE j.removed_at IS NULL AND j.slug > :cursor {{where}}
 ORDER BY j.slug LIMIT :limit
 """
 SLUG_OR_NAME = (  # each has an index of its own, which an OR would not use
-    "id IN (SELECT id FROM job WHERE slug = :text AND removed_at IS NULL"
-    " UNION SELECT id FROM job WHERE name = :text AND removed_at IS NULL)"
+    "id IN (SELECT id FROM job WHERE slug = :text AND removed_at {gone}"
+    " UNION SELECT id FROM job WHERE name = :text AND removed_at {gone})"
 )
+TIERS = ("id = :text", SLUG_OR_NAME, "id >= :text AND id < :beyond AND :text <> ''")
 RUNS = """
 SELECT r.id, r.job_id, j.name AS job, j.slug, r.key, r.attempt, r.state, r.reason, r.claimed_at, r.started_at, r.finished_at,
        r.exit_code, r.signal, r.tokens, r.cost_usd, r.pid, r.resolved_by, r.resolved_at,
-       o.slot_at, o.due_at, o.offset_s, o.trigger, o.outcome, o.missed
+       o.slot_at, coalesce(r.due_at, o.due_at) AS due_at, o.offset_s, o.trigger, o.outcome, o.missed
 FROM run r JOIN occurrence o ON o.key = r.key JOIN job j ON j.id = r.job_id
 WHERE r.claimed_at <= :before AND (r.claimed_at < :before OR r.id < :after) {where}
 ORDER BY r.claimed_at DESC, r.id DESC LIMIT :limit
 """
+AMONG = {  # the words of the partial indexes, which a state that is bound could not use
+    **dict.fromkeys(("claimed", "running"), "r.id IN (SELECT id FROM run WHERE state IN ('claimed', 'running'))"),
+    **dict.fromkeys(("failed", "blocked"), "r.state IN ('failed', 'blocked')"),
+    **dict.fromkeys(("cancelled", "released"), "r.state IN ('cancelled', 'released')"),
+    "unknown": "r.state = 'unknown'",
+}
 AHEAD = """
 SELECT * FROM occurrence o WHERE o.job_id = ? AND (o.state = 'planned' OR (o.trigger = 'schedule' AND o.slot_at > ?)
   OR (o.state = 'claimed' AND o.trigger = 'schedule' AND NOT EXISTS (
@@ -118,24 +126,24 @@ class Reader:
         row = self._db.execute("SELECT slug FROM job WHERE id = ?", (job_id,)).fetchone()
         return None if row is None else str(row["slug"])
 
-    def find_job(self, text: str) -> Record:
-        """The job that a person means: id, slug or name, unique prefix of an id. Live jobs win over completed ones."""
-        tiers = ("id = :text", SLUG_OR_NAME, "id >= :text AND id < :beyond AND :text <> ''")
+    def find_job(self, text: str, *, removed: bool = False) -> Record:
+        """The job that a person means: id, slug or name, unique prefix of an id. Live jobs win over completed ones.
+
+        With `removed` those are found too that are no more, if no other is meant.
+        """
         args = {"text": text, "beyond": text + LAST}
-        for tier in tiers:
-            rows = self._db.execute(
-                f"SELECT * FROM job WHERE removed_at IS NULL AND ({tier}) ORDER BY state = 'completed', slug LIMIT 20",
-                args,
-            ).fetchall()
-            alive = [row for row in rows if row["state"] != "completed"] or rows
-            if len(alive) == 1:
-                return alive[0]
-            if alive:
-                candidates = [
-                    {"id": row["id"], "name": row["name"], "slug": row["slug"], "state": row["state"]} for row in alive
-                ]
-                listed = ", ".join(f"{row['id']} ({row['slug']}, {row['state']})" for row in alive)
-                raise Ambiguous(f"{text!r} could be any of: {listed}", "use the id or the slug", candidates=candidates)
+        for gone in ("IS NULL", "IS NOT NULL") if removed else ("IS NULL",):
+            for tier in TIERS:
+                rows = self._db.execute(
+                    f"SELECT * FROM job WHERE removed_at {gone} AND ({tier.format(gone=gone)})"
+                    " ORDER BY state = 'completed', slug LIMIT 20",
+                    args,
+                ).fetchall()
+                alive = [row for row in rows if row["state"] != "completed"] or rows
+                if len(alive) == 1:
+                    return alive[0]
+                if alive:
+                    raise ambiguous(text, alive)
         names = [
             name
             for row in self._db.execute("SELECT slug, name FROM job WHERE removed_at IS NULL LIMIT 2000")
@@ -178,6 +186,7 @@ class Reader:
         for column, value in (("r.job_id", job_id), ("r.state", state), ("r.id", run_id)):
             if value is not None:
                 where += f" AND {column} = :{column[2:]}"
+        where += f" AND {AMONG[state]}" if state in AMONG else ""
         before, _, after = (cursor or f"{2**62}-").partition("-")  # a whole batch is claimed at one instant
         if not before.isdecimal() or int(before) > 2**62:
             raise Invalid(f"{cursor!r} is no cursor", "leave it out, or give the one that the page before ended with")
@@ -195,43 +204,10 @@ class Reader:
 
     def _run(self, row: Record) -> Json:
         """One run as `runs` shows it."""
-        offset = row["offset_s"]
         deliveries = self._db.execute(
             "SELECT target, state, reason, evidence FROM delivery WHERE run_id = ? ORDER BY id", (row["id"],)
         ).fetchall()
-        started, finished = row["started_at"], row["finished_at"]
-        return {
-            "id": row["id"],
-            "job_id": row["job_id"],
-            "job": row["job"],
-            "slug": row["slug"],
-            "slot": local(row["slot_at"], offset),
-            "slot_utc": zulu(row["slot_at"]),
-            "due": local(row["due_at"], offset),
-            "key": row["key"],
-            "trigger": row["trigger"],
-            "attempt": row["attempt"],
-            "state": row["state"],
-            "outcome": row["outcome"],
-            "reason": row["reason"],
-            "resolved": None
-            if row["resolved_by"] is None
-            else {"by": row["resolved_by"], "at": local(row["resolved_at"], offset)},
-            "claimed_at": local(row["claimed_at"], offset),
-            "started_at": local(started, offset),
-            "finished_at": local(finished, offset),
-            "lateness_s": None if started is None else max(0, started - row["due_at"]) / 1e6,
-            "duration_s": None
-            if started is None or finished is None or row["state"] == "unknown" or row["resolved_by"] is not None
-            else max(0, finished - started) / 1e6,
-            "missed": row["missed"],
-            "pid": row["pid"],
-            "exit_code": row["exit_code"],
-            "signal": row["signal"],
-            "tokens": row["tokens"],
-            "cost_usd": row["cost_usd"],
-            "deliveries": [dict(delivery) for delivery in deliveries],
-        }
+        return run_json(row, deliveries)
 
     def output(self, run_id: str) -> Json:
         """The result document of one run: the message, both streams, how much was cut from them, whether it was pruned."""
@@ -328,7 +304,7 @@ class Reader:
     def lateness_ms(self, last: int) -> list[float]:
         """Due to started of the last scheduled runs, in milliseconds. Caught-up and moved ones count as they were due."""
         rows = self._db.execute(
-            "SELECT r.started_at - o.due_at FROM run r JOIN occurrence o ON o.key = r.key"
+            "SELECT r.started_at - coalesce(r.due_at, o.due_at) FROM run r JOIN occurrence o ON o.key = r.key"
             " WHERE r.started_at IS NOT NULL AND r.attempt = 1 AND o.trigger = 'schedule' ORDER BY r.claimed_at DESC LIMIT ?",
             (last,),
         )
@@ -388,32 +364,3 @@ class Reader:
         return dict(
             self._db.execute("SELECT state, count(*) FROM job WHERE removed_at IS NULL GROUP BY state").fetchall()
         )
-
-
-def job_json(row: Record) -> Json:
-    """One job as `list` shows it. A job that does not run has no next slot."""
-    active = row["state"] == "active"
-    next_at = row["next_at"] if active else None
-    return {
-        "id": row["id"],
-        "slug": row["slug"],
-        "name": row["name"],
-        "state": row["state"],
-        "schedule": row["schedule"],
-        "meaning": row["meaning"],
-        "timezone": row["timezone"],
-        "next_slot": local(next_at, row["next_offset"]),
-        "next_slot_utc": zulu(next_at),
-        "last_outcome": row["last_outcome"],
-        "last_run_state": row["last_run_state"],
-        "last_slot": local(row["last_at"], row["last_offset"]),
-        "completed_reason": row["completed_reason"],
-        "paused": _paused(row),
-        "problem": told(row["problem"]) if row["problem"] else None,
-    }
-
-
-def _paused(row: Record) -> Json | None:
-    if row["paused_at"] is not None:
-        return {"by": row["paused_by"], "since": zulu(row["paused_at"]), "reason": row["paused_reason"]}
-    return None if row["enabled"] else {"by": "its file", "since": None, "reason": "enabled: false"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import sqlite3
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
@@ -27,6 +28,7 @@ from horae.store.transaction import StoreTx
 
 T = TypeVar("T")
 BUSY_S = 10.0
+RESTORE = "stop the gateway, move it away and restore a backup; the job files in jobs/ are not affected"
 
 
 class SqliteStore(OpenedStore):
@@ -127,6 +129,12 @@ def named(path: str) -> Generator[None]:
         ) from error
 
 
+def undecodable(error: sqlite3.Error) -> str | None:
+    """The column with a text that is not UTF-8, which the driver tells by its words alone; None for other errors."""
+    found = re.match("Could not decode to UTF-8 column '([^']*)'", str(error))
+    return None if found is None else found[1]
+
+
 def explain(error: sqlite3.Error, path: str) -> Problem:
     """One error of SQLite in the words of the tree."""
     name = getattr(error, "sqlite_errorname", "") or ""
@@ -139,8 +147,9 @@ def explain(error: sqlite3.Error, path: str) -> Problem:
         hint = "check the folder's owner, its mode, and whether the disk is mounted read-only"
         return Trouble(f"{path} cannot be written ({text}); nothing was changed", hint, file=path)
     if "NOTADB" in name or "CORRUPT" in name:
-        hint = "move it away and restore a backup; the job files in jobs/ are not affected"
-        return Trouble(f"{path} is damaged or no database ({text})", hint, file=path)
+        return Trouble(f"{path} is damaged or no database ({text})", RESTORE, file=path)
+    if (column := undecodable(error)) is not None:  # the text itself is left out: it may be long, or hold anything
+        return Trouble(f"{path} is damaged: a text in its column `{column}` is not UTF-8", RESTORE, file=path)
     if "BUSY" in name or "LOCKED" in name:
         return Conflict(
             f"{path} is locked by another process for over {BUSY_S:.0f} s", "try again in a moment", file=path

@@ -40,6 +40,7 @@ from horae.wiring.answers import Answers
 from horae.wiring.assembly import home_over, scripts_of, sender
 from horae.wiring.backing import SharedDatabase, backing_of
 from horae.wiring.daily import Daily
+from horae.wiring.mending import Mending
 from horae.wiring.scripts import Following
 
 PROGRESS_FROM, PROGRESS_EVERY = 2000, 5000  # job files that are read: fewer go by unnoticed
@@ -84,6 +85,7 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         whole = home_over(
             settings, backing, writer, clock, ready.facts, actor="gateway", gateway=True, wake=gateway.wake
         )
+        store.listen(Mending(whole).tell)
         echo(f"Horae {__version__}  ·  {_where(home, settings)}  ·  log {path}")
         if isinstance(backing, SharedDatabase) and mirror is not None:
             await _follow_database(stack, backing, whole, mirror, gateway)

@@ -189,3 +189,26 @@ def test_the_words_of_a_story_do_not_draw_on_the_terminal(home: TestHome) -> Non
         add(home)
         home.json("pause", "nine", "--reason", "a\x1b[2Jb")
         assert "\x1b" not in home.horae("why", "nine", "2026-12-24T09:00").out
+
+
+def test_of_a_removed_job_everything_on_record_is_told(nine: TestHome) -> None:
+    PlayedGateway(nine, "2026-11-30T14:00", "g2").work("2026-11-30T14:00:01")
+    with at("2026-11-30T15:00"):
+        job_id = nine.jobs()["nine"]["id"]
+        nine.json("remove", "nine")
+        for name in ("nine", "Nine", job_id):
+            assert story(nine, name, "2026-11-30T09:00")[-2:] == [
+                "completed 14:00:01: exit status 0",
+                "delivered to local",
+            ]
+        assert "nine was removed at 2026-11-30 15:00:00Z; this is on record:" in nine.horae("why", "nine").out
+        assert nine.json("why", "nine")["job"]["removed_at"] == "2026-11-30 15:00:00Z"
+        (run,) = nine.json("runs", "nine")["runs"]
+        assert nine.json("log", "nine")["run"]["id"] == run["id"]
+        assert story(nine, "nine", "2026-12-24T09:00")[-1] == "it will not run, since the job was removed"
+        nine.json("show", "nine", status=3)
+        add(nine, schedule="0 10 * * *")
+        assert nine.json("why", "nine")["job"]["removed_at"] is None, "one that is there is meant first"
+        nine.json("remove", "nine")
+        nine.json("why", "nine", status=3)
+        assert "removed), " in nine.horae("why", "nine", status=3).err

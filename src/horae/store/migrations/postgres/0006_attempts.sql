@@ -1,0 +1,8 @@
+-- What an attempt was due, and what people ask about that is at rest.
+
+ALTER TABLE run ADD COLUMN due_at BIGINT; -- of this attempt: a retry moves that of its occurrence on; NULL before this column
+DROP INDEX run_failed; -- as narrow as the one over all runs, or SQLite takes that one
+CREATE INDEX run_failed ON run (claimed_at) WHERE state IN ('failed', 'blocked');
+CREATE INDEX run_given_up ON run (claimed_at) WHERE state IN ('cancelled', 'released');
+CREATE INDEX job_removed ON job (slug) WHERE removed_at IS NOT NULL;
+CREATE INDEX job_removed_name ON job (name) WHERE removed_at IS NOT NULL;
