@@ -265,7 +265,7 @@ def use(full: Full) -> None:
     ask("undo one", lambda r: (r.journal_entry(moved), r.was_undone(moved)))
     ask("agenda", lambda r: r.agenda(20))
     ask("next of all", lambda r: r.next_due())
-    ask("waiting", lambda r: r.waiting(20))
+    ask("waiting", lambda r: r.waiting(20, us(s.clock.time)))
     ask("lateness", lambda r: r.lateness_ms(100))
 
 

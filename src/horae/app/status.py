@@ -26,7 +26,7 @@ def status_of(home: Home) -> Json:
             "next_due": reader.next_due(),
             "lateness_ms": summary(reader.lateness_ms(LATENESS_OF)),
             "live_runs": reader.live_runs(),
-            "waiting": reader.waiting(WAITING_MAX),
+            "waiting": reader.waiting(WAITING_MAX, now_us),
             "gateways": gateways,
             "problems": [
                 f"{_slots(item['count'])} for a gateway; {unoffered(item['runs_on'], labels)}" for item in stranded

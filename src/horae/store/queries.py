@@ -329,9 +329,9 @@ class Reader:
         """What the database's own check finds wrong, or None."""
         return self._db.trouble()
 
-    def waiting(self, limit: int) -> list[Json]:
+    def waiting(self, limit: int, now_us: int | None = None) -> list[Json]:
         """What waits for a person (see `attention.py`)."""
-        return waiting(self._db, limit)
+        return waiting(self._db, limit, now_us)
 
     def gateways(self, now_us: int, *, shared: bool) -> list[Json]:
         """Who runs gateways on this store (see `gateways.py`)."""

@@ -46,7 +46,9 @@ def a_home(
         next_due=lambda: "soon",
         lateness_ms=lambda last: [1.0, 3.0],
         live_runs=lambda: [{"run": "r"}],
-        waiting=lambda limit: [{"kind": "failing"}],
+        waiting=lambda limit, now_us: (
+            [{"kind": "failing"}] if now_us == us(own_now if store is None else store_now) else []
+        ),
         close=lambda: None,
     )
     home = SimpleNamespace(

@@ -212,3 +212,19 @@ def test_of_a_removed_job_everything_on_record_is_told(nine: TestHome) -> None:
         nine.json("remove", "nine")
         nine.json("why", "nine", status=3)
         assert "removed), " in nine.horae("why", "nine", status=3).err
+
+
+def test_P1_slots_that_had_their_turn_by_a_clock_that_was_ahead_are_named(nine: TestHome) -> None:
+    PlayedGateway(nine, "2026-12-03T14:00", "g2").work("2026-12-03T14:00:01")  # and then the clock is set back
+
+    def told(moment: str) -> list[tuple[str, str]]:
+        with at(moment):
+            checks = nine.json("doctor", status=1)["checks"]
+        return [(item["what"], item["remedy"]) for item in checks if item["check"] == "clock"]
+
+    (found,) = told("2026-11-30T09:30")
+    assert found == (
+        "nine: the clock was ahead, until 2026-12-03T14:00:01Z; 4 slots had their turn by it and will not run again",
+        "`horae why nine` shows them; what must not wait is run by hand: `horae run nine`",
+    )
+    assert told("2026-12-03T14:01") == []
