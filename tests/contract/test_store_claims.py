@@ -154,7 +154,7 @@ def brought_to(s: UnderTest, state: str) -> Any:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_P3_a_wrong_token_changes_nothing(s: UnderTest, verb: str) -> None:
+def test_P3_O3_a_wrong_token_changes_nothing(s: UnderTest, verb: str) -> None:
     act, right = VERBS[verb]
     claim = brought_to(s, right)
     before = s.everything()
@@ -163,6 +163,21 @@ def test_P3_a_wrong_token_changes_nothing(s: UnderTest, verb: str) -> None:
             s.do(lambda tx, token=token: act(tx, with_token(claim, token)))
     assert s.everything() == before
     s.do(lambda tx: act(tx, claim))
+
+
+def test_O3_an_ordered_run_is_claimed_and_fenced_like_a_slot(s: UnderTest) -> None:
+    job, owner = s.put(schedule="0 9 * * *"), s.sign_on()
+    s.do(lambda tx: tx.jobs.order_run(job.id, run_id="m" * 16, actor="person", input=None))
+    (claim,) = s.claim(owner)
+    assert (claim.trigger, claim.run_id, claim.attempt) == ("manual", "m" * 16, 1)
+    assert s.claim(s.sign_on("g2")) == [], "it has an owner"
+    before = s.everything()
+    for verb in (VERBS["start"], VERBS["release"], VERBS["block"]):
+        with pytest.raises(Stale):
+            s.do(lambda tx, verb=verb: verb[0](tx, with_token(claim, claim.token + 1)))
+    assert s.everything() == before
+    s.carry_out(claim)
+    assert s.run(claim.run_id)["state"] == "completed"
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -221,7 +236,7 @@ def test_a_delivery_is_recorded_once(s: UnderTest) -> None:
         s.do(lambda tx: tx.outbox.record(claim, message, Receipt("refuse")))
 
 
-def test_P3_adoption_makes_the_former_owner_stale(s: UnderTest) -> None:
+def test_P3_O21_adoption_makes_the_former_owner_stale(s: UnderTest) -> None:
     claim = brought_to(s, "running")
     second = s.sign_on("g2")
     adopted = s.adopt(claim, second)
@@ -232,7 +247,7 @@ def test_P3_adoption_makes_the_former_owner_stale(s: UnderTest) -> None:
     assert s.run(claim.run_id)["state"] == "unknown"
 
 
-def test_a_settled_run_cannot_be_settled_through_a_later_attempt(s: UnderTest) -> None:
+def test_O21_a_stale_claim_settles_nothing_of_the_attempt_after_it(s: UnderTest) -> None:
     claim = brought_to(s, "released")
     (again,) = s.claim(s.sign_on("g2"))
     assert (again.key, again.attempt) == (claim.key, 2)

@@ -84,7 +84,7 @@ def with_jobs(path: str, count: int) -> None:
     store.close()
 
 
-def test_S8_processes_that_claim_at_once_share_the_due_rows_out(tmp_path: Path) -> None:
+def test_S8_O23_processes_that_claim_at_once_share_the_due_rows_out(tmp_path: Path) -> None:
     path = str(tmp_path / "runtime.db")
     with_jobs(path, 60)
     shares = in_processes(3, claim_all, path)
@@ -230,7 +230,7 @@ def a_database_of_schema(number: int, path: Path) -> None:
     db.close()
 
 
-def test_a_database_of_the_first_schema_loses_nothing(tmp_path: Path) -> None:
+def test_O2_a_database_of_the_first_schema_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "runtime.db"
     a_database_of_schema(1, path)
     store = SqliteStore(str(path), SetClock(at("08:02:10")))

@@ -420,7 +420,7 @@ def test_a_run_that_was_claimed_before_the_cadence_changed_does_not_count(
     assert s.job(job)["completed_reason"] == f"it ran {repeat} of {repeat} times"
 
 
-def test_a_run_that_was_released_after_the_cadence_changed_does_not_count_either(s: UnderTest) -> None:
+def test_O13_a_run_that_was_released_after_the_cadence_changed_does_not_count(s: UnderTest) -> None:
     job, owner = s.put(schedule=HOURLY, repeat=1), s.sign_on()
     s.clock.time = at("09:00")
     (claim,) = s.claim(owner)
@@ -441,7 +441,7 @@ def test_a_moved_slot_that_the_new_cadence_keeps_counts_for_it(s: UnderTest) -> 
     assert s.job(job)["completed_reason"] == "it ran 1 of 1 times"
 
 
-def test_an_edit_of_anything_else_leaves_the_live_run_counted(s: UnderTest) -> None:
+def test_O13_an_edit_of_anything_else_leaves_the_live_run_counted(s: UnderTest) -> None:
     job, owner = s.put(schedule=HOURLY, repeat=1), s.sign_on()
     s.clock.time = at("09:00")
     (claim,) = s.claim(owner)

@@ -178,7 +178,7 @@ def stall_at(world: World, name: str, method: str, kind: str) -> None:
     plan.next = next_  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def test_P5_whoever_stood_still_before_a_message_sends_nothing() -> None:
+def test_P5_O5_O23_whoever_stood_still_before_a_message_sends_nothing() -> None:
     async def story(world: World) -> None:
         world.take_in(TIDES)
         world.start(EAST)

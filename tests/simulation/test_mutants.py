@@ -275,12 +275,12 @@ CAUGHT: list[tuple[str, Mutant, Callable[[], None]]] = [
     (
         "no token in an end",
         in_sql(ledger, "FINISH", FINISH_TOKEN, " AND token + ? > 0"),
-        by_contract(claims.test_P3_a_wrong_token_changes_nothing, "complete"),
+        by_contract(claims.test_P3_O3_a_wrong_token_changes_nothing, "complete"),
     ),
     (
         "no token in a start",
         in_sql(ledger, "START", START_TOKEN, " AND token + ? > 0"),
-        by_contract(claims.test_P3_a_wrong_token_changes_nothing, "start"),
+        by_contract(claims.test_P3_O3_a_wrong_token_changes_nothing, "start"),
     ),
     (
         "no state in an end",
@@ -292,8 +292,8 @@ CAUGHT: list[tuple[str, Mutant, Callable[[], None]]] = [
         in_sql(ledger, "START", " AND state = 'claimed'"),
         by_contract(claims.test_P3_a_wrong_state_changes_nothing, "start", "running"),
     ),
-    ("", no_token_in_settle, by_contract(claims.test_P3_a_wrong_token_changes_nothing, "settle")),
-    ("", no_token_in_a_release, by_contract(claims.test_P3_a_wrong_token_changes_nothing, "release")),
+    ("", no_token_in_settle, by_contract(claims.test_P3_O3_a_wrong_token_changes_nothing, "settle")),
+    ("", no_token_in_a_release, by_contract(claims.test_P3_O3_a_wrong_token_changes_nothing, "release")),
     ("", no_token_in_the_receipt, by_contract(claims.test_P3_a_stale_owner_records_no_delivery)),
     (
         "",

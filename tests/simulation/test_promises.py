@@ -194,7 +194,7 @@ def test_S3_a_sleeping_gateway_hardly_looks() -> None:
     life(story)
 
 
-def test_P5_a_blocked_run_whose_target_is_unknown_is_settled_all_the_same() -> None:
+def test_P5_O4_a_blocked_run_whose_target_is_unknown_is_settled_all_the_same() -> None:
     """The alert cannot be sent to a target that does not exist: that is a failed delivery, not a job that hangs."""
     lost = a_job("lost", deliver=("nowhere",))
 
@@ -256,7 +256,7 @@ def _runs(world: World, job: Any) -> set[str]:
 # ── stopping, and not spinning
 
 
-def test_a_drain_lets_live_runs_end_and_gives_queued_ones_back() -> None:
+def test_O4_a_drain_lets_live_runs_end_and_gives_queued_ones_back() -> None:
     jobs = [a_job(f"job{n}", schedule="2026-03-02T08:01:00+00:00") for n in range(6)]
 
     async def story(world: World) -> None:

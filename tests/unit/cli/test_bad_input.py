@@ -93,6 +93,39 @@ def test_an_instant_at_the_end_of_the_calendar(kept: TestHome, text: str) -> Non
     assert "too far" in refused(kept, "next", "kept", "--from", "9950-01-01", status=2, code="invalid")["message"]
 
 
+@pytest.mark.parametrize(
+    ("text", "says", "hint"),
+    [
+        ("", "has no value", "`in 2h`"),
+        ("7" * 5000, "is not one instant", "`in 2h`"),
+        ("0", "products disagree", "`in 2h`"),
+        ("-1", "cannot read the instant '-1'", "in 30m"),
+    ],
+)
+def test_what_is_no_instant_is_not_told_of_schedules(kept: TestHome, text: str, says: str, hint: str) -> None:
+    for words in (("skip", "kept", text), ("move", "kept", "next", "--to", text), ("why", "kept", text)):
+        error = refused(kept, *words, status=2, code="invalid")
+        assert says in error["message"]
+        assert hint in error["hint"]
+        assert "schedule" not in error["message"] + error["hint"]
+        assert len(error["message"]) < 300
+
+
+def test_what_is_far_too_long_is_not_repeated_in_full(kept: TestHome) -> None:
+    long = "x" * 20_000
+    for words, status in (
+        (("add", "every 1h", *SCRIPT, "--deliver", long), 4),
+        (("add", "every 1h", "--script", long), 4),
+        (("add", "every 1h", "--command", long), 4),
+        (("show", long), 3),
+        (("next", "kept", "--from", long), 2),
+        (("runs", "--limit", "7" * 5000), 2),
+    ):
+        said = kept.horae(*words, status=status).err
+        assert len(said) < 3000, words
+        assert "name` is longer" not in said, "nobody gave it that name"
+
+
 @pytest.mark.parametrize("script", ["../hi.sh", "/etc/passwd"])
 def test_what_is_wrong_with_a_new_job_is_not_told_of_a_file_that_nobody_has(kept: TestHome, script: str) -> None:
     for words in (
