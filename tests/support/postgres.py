@@ -310,7 +310,7 @@ class Database:
         self.beside.execute(f"{END_OTHERS.format(ours or 0)}; ".encode() + self._sweep)
         _free.append(self)
 
-    def connect(self, url: str) -> PostgresDb:
+    def connect(self, url: str, *, short: bool = False) -> PostgresDb:
         """In place of the store's own `connect`: a connection that an earlier test gave back, which knows the tables."""
         while self._kept:
             db = self._kept.pop()

@@ -31,7 +31,7 @@ from horae.store.postgresdb import CHANNEL, connect
 from horae.store.postgreserrors import OF_ALL, explain, named, shown
 from horae.store.postgreslisten import Listener
 from horae.store.postgresreaders import Readers
-from horae.store.postgresschema import check, migrate, one, refuse_newer
+from horae.store.postgresschema import check, migrate, one, refuse_newer, take_stock
 from horae.store.postgresturn import only_one
 from horae.store.transaction import StoreTx
 
@@ -61,10 +61,12 @@ class PostgresStore(OpenedStore):
         self._mark = 0
         self._doubt: int | None = None
         with named(self.path):
-            self.db = connect(url)
+            self.db = connect(url, short=chain == PEOPLE)
             try:
                 check(self.db, self.path)
                 self.schema = migrate(self.db, self.path)
+                if chain != PEOPLE:
+                    take_stock(self.db)
                 self._begin_to_mark()
             except BaseException:
                 self.db.close()
@@ -207,7 +209,7 @@ class PostgresStore(OpenedStore):
     def _reopen(self) -> None:
         """A new connection to a schema that must still be the one that we know."""
         self.db.close()
-        db = connect(self._url)
+        db = connect(self._url, short=self.chain == PEOPLE)
         try:
             check(db, self.path)
             found = refuse_newer(db, self.path)

@@ -32,6 +32,8 @@ SESSION = {  # in milliseconds; what the URL says in its own `options` wins
     "lock_timeout": 10_000,
     "idle_in_transaction_session_timeout": 15_000,  # a suspended writer must not hold what others wait for
 }
+READING = {"default_transaction_read_only": "on"}
+SHORT = {"plan_cache_mode": "force_custom_plan"}  # a plan that was made for empty tables must not serve for full ones
 NETWORK = {  # a connection whose other end is gone is noticed within half a minute, whoever waits for it
     "keepalives": 1,
     "keepalives_idle": 15,
@@ -214,10 +216,10 @@ class PostgresDb:
         self.link.close()
 
 
-def connect(url: str, *, reading: bool = False) -> PostgresDb:
-    """Open a connection. Raises the driver's errors."""
+def connect(url: str, *, reading: bool = False, short: bool = False) -> PostgresDb:
+    """Open a connection, for `reading` only; `short`: of a command, which may fill an empty database. Raises the driver's errors."""
     given = parsed(url)
-    session = {**SESSION, "default_transaction_read_only": "on"} if reading else SESSION
+    session = SESSION | (READING if reading else {}) | (SHORT if short else {})
     options = " ".join(f"-c {name}={value}" for name, value in session.items())
     mine = {"connect_timeout": CONNECT_S, "fallback_application_name": "horae", **NETWORK}
     given = {**mine, **given, "client_encoding": "UTF8", "options": f"{options} {given.get('options', '')}".strip()}

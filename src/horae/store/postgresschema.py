@@ -8,7 +8,10 @@ database at once one migrates, and the others find its work. A newer schema is r
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import Any
+
+import psycopg
 
 from horae.errors import Refused, Trouble
 from horae.store.database import Db, Rows
@@ -86,6 +89,20 @@ def migrate(db: PostgresDb, path: str) -> int:
                     db.at_once(text.read())
                 db.execute("UPDATE schema_version SET version = ?", (number,))
     return newest
+
+
+def take_stock(db: PostgresDb) -> None:
+    """Have tables counted that the server takes for empty and that are not: it would go on planning as if they were.
+
+    It counts them by itself within a minute or so, which is too late for thousands of jobs that were just stored.
+    """
+    unknown = db.execute(
+        "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
+        " AND reltuples <= 0 AND pg_relation_size(oid) > 0 ORDER BY relname"
+    ).fetchall()
+    with suppress(psycopg.errors.LockNotAvailable):  # somebody else is at it
+        for (name,) in unknown:
+            db.at_once(f"ANALYZE {name}")
 
 
 def _begin_schema(db: PostgresDb, path: str) -> None:
