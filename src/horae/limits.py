@@ -56,6 +56,10 @@ KILL_GRACE_S = 5.0  # between TERM and KILL
 OUTPUT_BYTES_MAX = 256 * 1024  # kept of each stream; the middle is cut and the cut is said
 MESSAGE_CHARS_MAX = 8000  # of a failure's evidence in an alert
 
+# Exports of the journal
+EXPORT_LINE_CHARS_MAX = 16 * 1024 * 1024  # one entry: an edit holds its file twice, escaped twice; the head, all chains
+EXPORT_WHOLE_CHARS_MAX = 64 * 1024 * 1024  # of one that was laid out anew: it has to be held in memory as a whole
+
 # Control socket
 REQUEST_BYTES_MAX = 1024 * 1024  # one request line
 ANSWER_TIMEOUT_S = 5.0  # a gateway that does not answer within this is stuck

@@ -11,7 +11,7 @@ from importlib import import_module
 from stat import S_ISREG
 from typing import Any, cast
 
-from horae.core.calendarform import calendar_of
+from horae.core.calendarform import Unread, calendar_of
 from horae.core.exclusion import Calendar
 from horae.core.retention import Retention, retention_of
 from horae.core.slug import NAMED, is_name
@@ -122,21 +122,19 @@ def _events(config: str, file: str, timezone: str) -> Any:
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
             if not S_ISREG(os.fstat(opened.fileno()).st_mode):  # a pipe would make us wait for ever
-                raise Invalid(f"{file} is not a file", "name an iCalendar file below the home", key="file")
+                raise Unread(f"{file} is not a file", "put an iCalendar file there")
             data = opened.read(CALENDAR_BYTES_MAX + 1)
         text = data.decode()
     except OSError as error:
-        raise Invalid(
-            f"{file} cannot be read: {error.strerror}", "check its name, owner and mode", key="file"
-        ) from error
+        raise Unread(f"{file} cannot be read: {error.strerror}", "check its name, owner and mode") from error
     except UnicodeDecodeError as error:
-        raise Invalid(f"{file} is not UTF-8: {error.reason}", "save it as UTF-8", key="file") from error
+        raise Unread(f"{file} is not UTF-8: {error.reason}", "save it as UTF-8") from error
     if len(data) > CALENDAR_BYTES_MAX:
-        raise Invalid(f"{file} has more than {CALENDAR_BYTES_MAX} bytes", "leave out what is long past", key="file")
+        raise Unread(f"{file} has more than {CALENDAR_BYTES_MAX} bytes", "leave out what is long past")
     try:
         return import_module("horae.core.eventfile").read_events(text, timezone)
     except Invalid as error:
-        raise Invalid(f"{file}: {error.message}", error.hint, key="file") from error
+        raise Unread(f"{file}: {error.message}", error.hint) from error
 
 
 def _name(path: str, key: str, name: str) -> None:

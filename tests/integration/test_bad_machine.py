@@ -71,8 +71,10 @@ def test_a_full_disk_stops_nothing_for_good(small: TestHome) -> None:
 
 
 @AS_ROOT
-def test_a_gateway_on_a_full_disk_can_be_stopped(small: TestHome) -> None:
-    """The first request waits for the disk, since what was claimed cannot be given back; the second does not."""
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_gateway_on_a_full_disk_can_be_stopped(small: TestHome, times: int) -> None:
+    """The first request waits for the disk as long as for runs, to give back what was claimed; the second does not wait."""
+    small.config(f'drain = "{2 if times == 1 else 60}s"\n')
     small.write("fast", schedule="every 1s", script="hi.sh")
     gateway = start(small)
     try:
@@ -81,8 +83,9 @@ def test_a_gateway_on_a_full_disk_can_be_stopped(small: TestHome) -> None:
         gateway.says("is full")
         gateway.signal(signal.SIGTERM)
         gateway.says("stopping")
-        gateway.signal(signal.SIGTERM)
-        assert gateway.ends(5) == 1
+        if times == 2:
+            gateway.signal(signal.SIGTERM)
+        assert gateway.ends(10) == 1
         assert "Traceback" not in gateway.said()
         assert "can be written again" not in gateway.said()
     finally:
@@ -149,6 +152,34 @@ def test_a_home_that_becomes_read_only_under_a_gateway(small: TestHome) -> None:
 
 
 # ── databases
+
+
+def test_a_text_that_is_not_utf8_is_told_as_damage(home: TestHome) -> None:
+    home.json("add", "every 1h", "--script", "hi.sh", "--name", "Kept")
+    home.sql_write("UPDATE job SET name = CAST(x'4bff74' AS TEXT), meaning = CAST(x'ff' AS TEXT)")
+    for words in (("list",), ("show", "kept"), ("next",), ("check",), ("pause", "kept"), ("why", "kept")):
+        error = home.error(*words, status=1)
+        assert error["code"] == "trouble", (words, error)
+        assert "runtime.db is damaged: a text in its column `" in error["message"], (words, error)
+        assert "restore a backup" in error["hint"], (words, error)
+    found = home.json("doctor", status=1)
+    assert "runtime.db is damaged" in str([item for item in found["checks"] if not item["ok"]])
+    with running(home):
+        for words in (("pause", "kept"), ("run", "kept")):
+            error = home.error(*words, status=1)
+            assert "runtime.db is damaged: a text in its column `" in error["message"], (words, error)
+
+
+def test_P9_a_text_that_is_not_utf8_harms_only_its_job(home: TestHome) -> None:
+    for name in ("Bad", "Good"):
+        home.json("add", "every 1s", "--script", "hi.sh", "--name", name)
+    bad = "CAST(replace(definition, 'Bad', CAST(x'42ff64' AS TEXT)) AS TEXT)"
+    home.sql_write(f"UPDATE job SET definition = {bad} WHERE slug = 'bad'")
+    with running(home) as gateway:
+        look = "SELECT count(*) FROM run JOIN job ON job.id = run.job_id WHERE job.slug = 'good' AND run.state = 'completed'"
+        until(lambda: home.sql(look)[0][0] >= 2, "the other job goes on")
+        assert "a text in its column `definition` is not UTF-8" in gateway.said()
+        until(lambda: home.jobs()["bad"]["state"] == "active", "its file says what it is")
 
 
 def damaged(home: TestHome, how: str) -> Path:

@@ -164,6 +164,21 @@ def test_exclusion_spread_and_bounds(home: TestHome) -> None:
     assert noted(home, "never") == []
 
 
+def test_P6_slots_are_blocked_when_the_file_of_their_calendar_cannot_be_read(home: TestHome) -> None:
+    home.config('[calendars.public]\nfile = "public.ics"\n')
+    first = soon()
+    home.write("unsure", schedule=slots(first, 2), script=noting(home, "unsure", 0), exclude="[public]")
+    home.write("free", schedule=slots(first, 2), script=noting(home, "free", 0))
+    with running(home):
+        assert all_ended(home, "unsure", 2) == ["blocked"] * 2
+        assert all_ended(home, "free", 2) == ["ran"] * 2
+    reasons = {run["reason"] for run in home.runs("unsure")}
+    assert reasons == {
+        "exclusion calendar public could not be read: public.ics cannot be read: No such file or directory"
+    }
+    assert noted(home, "unsure") == []
+
+
 def test_priority_when_one_may_run_at_a_time(home: TestHome) -> None:
     home.config("parallel = 1\n")
     first = soon()

@@ -72,13 +72,11 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ("[calendars]\nnights = 1", "calendars.nights: must be a table"),
         ('[calendars.nights]\nhours = ["22-7"]', "calendars.nights.hours: cannot read '22-7'"),
         ('[calendars."Quiet Days"]\nhours = ["22-7"]', "'Quiet Days' is not a name"),
-        ('[calendars.h]\nfile = "none.ics"', "calendars.h.file: none.ics cannot be read: No such file"),
         ('[calendars.h]\nfile = "/etc/passwd"', "calendars.h.file: '/etc/passwd' is not below the home"),
         ('[calendars.h]\nfile = "../x.ics"', "calendars.h.file: '../x.ics' is not below the home"),
         ('timezone = ""', "timezone: "),
         ("a = " + "[" * 50_000, "nested too deeply"),
         ('[calendars.h]\nfile = "a\\u0000b"', "is not below the home"),
-        ('[calendars.h]\nfile = "config.toml"', "calendars.h.file: config.toml: it is no iCalendar file"),
     ],
 )
 def test_a_mistake_names_file_key_and_what_was_expected(tmp_path: Path, text: str, said: str) -> None:
@@ -169,15 +167,36 @@ def test_an_icalendar_file_lies_below_the_home(tmp_path: Path) -> None:
     (tmp_path / "link.ics").symlink_to(outside)
     with pytest.raises(Invalid, match="is not below the home"):
         load(home(tmp_path, '[calendars.h]\nfile = "link.ics"'), {})
+
+
+@pytest.mark.parametrize(
+    ("file", "says", "remedy"),
+    [
+        ("none.ics", "none.ics cannot be read: No such file", "check its name"),
+        ("pipe.ics", "pipe.ics is not a file", "iCalendar file"),
+        ("latin.ics", "latin.ics is not UTF-8", "UTF-8"),
+        ("large.ics", "large.ics has more than", "long past"),
+        ("config.toml", "config.toml: it is no iCalendar file", "export the calendar again"),
+        ("zone.ics", "zone.ics: its event 'Gala': unknown time zone 'Gotham'", None),
+        ("twice.ics", "twice.ics: its event 'Gala' cannot be understood", "please report"),
+    ],
+)
+def test_P9_a_calendar_whose_file_cannot_be_read_harms_only_itself(
+    tmp_path: Path, file: str, says: str, remedy: str | None
+) -> None:
     os.mkfifo(tmp_path / "pipe.ics")
-    with pytest.raises(Invalid, match="is not a file"):
-        load(home(tmp_path, '[calendars.h]\nfile = "pipe.ics"'), {})
     (tmp_path / "latin.ics").write_bytes(b"BEGIN:VCALENDAR\xe4")
-    with pytest.raises(Invalid, match="is not UTF-8"):
-        load(home(tmp_path, '[calendars.h]\nfile = "latin.ics"'), {})
     (tmp_path / "large.ics").write_bytes(b" " * (CALENDAR_BYTES_MAX + 1))
-    with pytest.raises(Invalid, match="more than"):
-        load(home(tmp_path, '[calendars.h]\nfile = "large.ics"'), {})
+    start = "DTSTART;VALUE=DATE:20270101\n"
+    for name, event in (("zone", "DTSTART;TZID=Gotham:20270101T000000\n"), ("twice", start + "DURATION:P1D\n" * 2)):
+        whole = f"BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Gala\n{event}END:VEVENT\nEND:VCALENDAR\n"
+        (tmp_path / f"{name}.ics").write_text(whole)
+    text = f'[calendars.h]\nfile = "{file}"\ndates = ["12-25"]\n[calendars.nights]\nhours = ["22:00-07:00"]\n'
+    found = load(home(tmp_path, text), {}).calendars
+    assert str(found["h"].unread).startswith(says)
+    assert remedy is None or remedy in str(found["h"].remedy)
+    assert found["h"].reason(datetime(2027, 12, 25, 12, tzinfo=UTC), "UTC") == "12-25", "config.toml says so by itself"
+    assert found["nights"].unread is None
 
 
 def test_its_reader_is_loaded_only_for_such_a_file(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ def doctor(home: Home, *, gateway: Mapping[str, Any] | None, misnamed: list[str]
         *_folders(home.settings.home),
         _disk(home.settings.home),
         *_jobs(home),
+        *_calendars(home),
         *_labels(home),
         *_waiting(home),
         *(_bad("job files", f"jobs/{name} cannot be a job: its name is not one", "rename it") for name in misnamed),
@@ -51,7 +52,7 @@ def stranded(home: str, problem: Problem, *, gateway: Mapping[str, Any] | None) 
 
 def check(home: Home, *, job: str | None) -> Json:
     """Preflight of one job, or of all, without running any."""
-    checks = _job(home, find(home, job).row) if job is not None else _jobs(home)
+    checks = _job(home, find(home, job).row) if job is not None else [*_jobs(home), *_calendars(home)]
     waiting = [item for item in _waiting(home) if item["check"] == "quarantined"] if job is None else []
     return {"ok": all(item["ok"] for item in checks) and not waiting, "checks": [*checks, *waiting]}
 
@@ -95,6 +96,19 @@ def _labels(home: Home) -> list[Json]:
             says = f"{item['slug']}{others} would wait for a gateway for ever: {why}"
             found.append(_bad("labels", says, f"give one `labels = {_toml(item['runs_on'])}` in its config.toml"))
     return found
+
+
+def _calendars(home: Home) -> list[Json]:
+    """Exclusion calendars whose files could not be read: the jobs that name them are blocked."""
+    return [
+        _bad(
+            "calendars",
+            f"{name}: {calendar.unread}",
+            f"{calendar.remedy or 'mend that file'}; then start the gateway anew: it reads calendars when it starts",
+        )
+        for name, calendar in home.settings.calendars.items()
+        if calendar.unread is not None
+    ]
 
 
 def _toml(names: Sequence[str]) -> str:
@@ -178,9 +192,10 @@ def _job(home: Home, row: Record) -> list[Json]:
 
 
 def _waiting(home: Home) -> list[Json]:
+    now_us = store_now(home)
     reader = home.read()
     try:
-        items = reader.waiting(100)
+        items = reader.waiting(100, now_us)
     finally:
         reader.close()
     remedies = {

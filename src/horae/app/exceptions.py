@@ -10,12 +10,15 @@ from horae.app.completed import refuse_completed
 from horae.app.jobs import Found, find, summary
 from horae.app.upcoming import slot_json, slots_of
 from horae.core.instants import from_us
+from horae.core.text import clip
 from horae.errors import Invalid, NotFound, Refused
 from horae.ports import Home, Record
 from horae.timing.schedule import parse_schedule
 
 Json = dict[str, Any]
 KEY = re.compile(r"[0-9a-f]{32}")
+INSTANT_CHARS_MAX = 200
+ONE_INSTANT = "for example 2026-12-24T18:00, `in 2h` or `tomorrow at 9am`"
 
 
 def skip_slot(home: Home, *, job: str, slot: str = "next") -> Json:
@@ -43,11 +46,19 @@ def move_slot(home: Home, *, job: str, slot: str, to: str) -> Json:
 
 def moment(text: str, timezone: str, now: datetime) -> datetime:
     """One instant as people write it: ISO, `in 2h`, `tomorrow at 9am`. Naive times are in the job's zone."""
-    schedule = parse_schedule(text, timezone, anchor=now)
+    if not text.strip() or len(text) > INSTANT_CHARS_MAX:
+        says = f"{clip(text, INSTANT_CHARS_MAX)!r} is not one instant" if text.strip() else "an instant has no value"
+        raise Invalid(says, ONE_INSTANT)
+    try:
+        schedule = parse_schedule(text, timezone, anchor=now)
+    except Invalid as refusal:
+        message = refusal.message.replace("cannot read the schedule", "cannot read the instant")
+        hint = (
+            refusal.hint if refusal.hint and "every" not in refusal.hint else ONE_INSTANT
+        )  # what recurs is no way out
+        raise Invalid(message, hint, **refusal.details) from refusal
     if schedule.kind != "once":
-        raise Invalid(
-            f"{text!r} is not one instant but a schedule", "for example 2026-12-24T18:00, `in 2h` or `tomorrow at 9am`"
-        )
+        raise Invalid(f"{text!r} is not one instant but a schedule", ONE_INSTANT)
     return schedule.set.dates[0]
 
 

@@ -20,6 +20,7 @@ from horae.core.jobfile import edit, read, slug_of, unique_slug
 from horae.core.model import Job
 from horae.core.preflight import preflight
 from horae.errors import Conflict, Invalid, NotFound, Problem, Refused
+from horae.limits import NAME_CHARS_MAX
 from horae.ports import Folder, Home, Record, Tx
 from horae.timing.schedule import Schedule, parse_schedule
 
@@ -74,7 +75,8 @@ def add_job(home: Home, *, schedule: str, fields: Mapping[str, Any], paused: boo
     timezone = str(fields.get("timezone") or home.settings.timezone)
     parsed = parse_schedule(schedule, timezone, anchor=now)
     named = fields.get("name")
-    name = str(named if named is not None else fields.get("script") or _first(fields.get("command")) or "job")
+    made_up = str(fields.get("script") or _first(fields.get("command")) or "job")[:NAME_CHARS_MAX]
+    name = made_up if named is None else str(named)
     slug = unique_slug(slug_of(name), TakenNames(home.folder))
     head = {"id": home.entropy(6).hex(), "name": name, "schedule": parsed.written, "timezone": timezone}
     try:

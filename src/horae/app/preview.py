@@ -31,6 +31,7 @@ from horae.app.upcoming import (
 )
 from horae.core.cadence import DAMAGE, slots_of
 from horae.core.instants import from_us, to_us
+from horae.core.text import clip
 from horae.errors import Invalid, NotFound
 from horae.ports import Home, Reader, Record
 from horae.timing.clockchange import Gap, Repeat
@@ -137,10 +138,10 @@ def beginning(text: str, zone: str, now: datetime) -> datetime:
             after = moment(f"{said} at 0:00", zone, now)  # `tomorrow`, `24 december 2026`
         except Invalid:
             why = "" if "is not one instant" in refusal.message else f": {refusal.message}"
-            says = f"--from {text!r} is not one instant{why}"
+            says = f"--from {clip(text, 60)!r} is not one instant{why}"
             raise Invalid(says, BEGINNINGS, field="from", value=text) from None
     if after.year > YEAR_MAX:
-        raise Invalid(f"--from {text!r} is too far ahead", f"the last year is {YEAR_MAX}")
+        raise Invalid(f"--from {clip(text, 60)!r} is too far ahead", f"the last year is {YEAR_MAX}")
     return after
 
 

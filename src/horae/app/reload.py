@@ -259,20 +259,30 @@ def plan_of(job: Job, row: dict[str, Any] | None, now: datetime) -> Schedule:
             completed_reason=reason,
         )
     if not same and schedule.set.next_after(now - grace_of(schedule.set)) is None:
-        says, hint = "is in the past", "give an instant that is still to come, or `in 10m`"
-        if job.starts or job.ends:
-            says, hint = f"has no slot left between {job.starts or 'now'} and {job.ends or 'its end'}", "move `ends`"
-        elif schedule.set.recurs:
-            says, hint = "has ended", "let it end later, or not at all"
-        raise Invalid(
-            f"jobs/{job.slug}.md: schedule {clip(job.schedule, TOLD_MAX)!r} {says} ({clip(schedule.meaning, TOLD_MAX)})",
-            hint,
-            file=f"jobs/{job.slug}.md",
-            line=None,
-            key="schedule",
-            expected="an instant in the future",
-        )
+        raise _without_slots(job, anchor, now)
     return schedule
+
+
+def _without_slots(job: Job, anchor: datetime, now: datetime) -> Invalid:
+    """The error for a new schedule that never fires: of `starts`, `ends` and the schedule, the one that leaves no slot."""
+    key, says, hint = "schedule", "is in the past", "give an instant that is still to come, or `in 10m`"
+    bare = schedule_of(replace(job, starts=None, ends=None), anchor)
+    late = schedule_of(replace(job, ends=None), anchor).set
+    if bare.set.next_after(now - grace_of(bare.set)) is None:
+        if bare.set.recurs:
+            says, hint = "has ended", "let it end later, or not at all"
+    elif late.next_after(now - grace_of(late)) is None:
+        key, says, hint = "starts", f"has no slot from {job.starts} on", "move `starts` before one of its slots"
+    else:
+        key, says, hint = "ends", f"has no slot left between {job.starts or 'now'} and {job.ends}", "move `ends`"
+    return Invalid(
+        f"jobs/{job.slug}.md: schedule {clip(job.schedule, TOLD_MAX)!r} {says} ({clip(bare.meaning, TOLD_MAX)})",
+        hint,
+        file=f"jobs/{job.slug}.md",
+        line=None,
+        key=key,
+        expected="an instant in the future",
+    )
 
 
 def _remove_parked(tx: Tx) -> None:

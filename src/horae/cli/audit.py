@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
 from horae.cli.output import Output
-from horae.core.text import one_line
+from horae.core.text import clip, one_line
 from horae.errors import Invalid, NotFound, Usage
+from horae.limits import EXPORT_LINE_CHARS_MAX
 from horae.wiring import House, load, open_house
 
 ACTIONS = ("verify", "export", "key")
@@ -24,6 +26,7 @@ OPTIONS = {  # option → the action that takes it
     "job": ("--job", "export"),
     "output": ("--output", "export"),
 }
+KEY = re.compile(r"ed25519:[A-Za-z0-9+/]{43}=")
 SAID_EVERY = 200_000  # entries: a journal of a year is walked without a word
 PRUNED_AT_ONCE = 10_000  # rows in one question to a gateway
 SHOWN_CHARS_MAX = 1000
@@ -68,6 +71,11 @@ def _verify(house: House, args: Namespace, output: Output) -> int:
             "give --export or --against, not both", "--export checks a file, --against compares the journal with one"
         )
     keys = tuple(args.keys or ())
+    for key in keys:
+        if not KEY.fullmatch(key):  # it would be trusted, and nothing would ever be signed with it
+            raise Usage(
+                f"--key {clip(key, 60)!r} is no public key", "give it as `horae audit key` prints it: ed25519:…"
+            )
     if args.export is not None:
         key = load("wiring.assembly", "audit_key")(house.path)
         with _opened(args.export) as lines:
@@ -207,15 +215,30 @@ def _progress(output: Output) -> Any:
 
 
 @contextmanager
-def _opened(path: str) -> Generator[TextIO]:
+def _opened(path: str) -> Generator[Iterator[str]]:
     """The lines of an export; what cannot be read is named."""
+    if not path:
+        raise Usage("the name of the export has no value", "`horae audit export --output FILE` writes one")
+    if os.path.exists(path) and not os.path.isfile(path):  # a device may never end, and a pipe never begin
+        raise Invalid(f"{path} is not a regular file", "write the export to a file, and name that", file=path)
     try:
         with open(path, encoding="utf-8", newline="\n") as file:
-            yield file
+            yield _lines(path, file)
     except FileNotFoundError:
         raise NotFound(f"there is no file {path}", "`horae audit export --output FILE` writes one", file=path) from None
     except UnicodeDecodeError as error:
         raise Invalid(f"{path} is not text in UTF-8", "it is no export of a journal, or damaged", file=path) from error
+
+
+def _lines(path: str, file: TextIO) -> Iterator[str]:
+    """One by one, each of a length that an export can have: what is none may be one line, and larger than the memory."""
+    number = 0
+    while line := file.readline(EXPORT_LINE_CHARS_MAX + 1):
+        number += 1
+        if len(line) > EXPORT_LINE_CHARS_MAX:
+            says = f"{path}: line {number} has more than {EXPORT_LINE_CHARS_MAX:,} characters"
+            raise Invalid(says, "it is no export of a journal, or damaged", file=path, line=number)
+        yield line
 
 
 @contextmanager

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 CELL_CHARS_MAX = 400
 WORDS_CELLS_MAX = 300  # of a schedule or its meaning on a screen; a list of dates may take thousands
+PROBLEM_CELLS_MAX = (
+    2000  # of a refusal on a screen: whoever hands in a whole file as a name sees what is wrong all the same
+)
 GAP = 2  # cells between columns
 COLUMN_MIN, SOFT_MIN, COLUMNS_MIN = 4, 12, 3  # what is left on the narrowest screen
 REMARK_INDENT = 8
@@ -189,9 +192,11 @@ class Output:
             if self.json:
                 return
         red = f"\x1b[{COLOURS['red']}m" if self.colours and sys.stderr.isatty() else ""
-        sys.stderr.write(f"{red}error:{chr(27) + '[0m' if red else ''} {_lines(problem.message)}\n")
+        sys.stderr.write(
+            f"{red}error:{chr(27) + '[0m' if red else ''} {_lines(clip(problem.message, PROBLEM_CELLS_MAX))}\n"
+        )
         if problem.hint:
-            sys.stderr.write(f"  {_lines(problem.hint)}\n")
+            sys.stderr.write(f"  {_lines(clip(problem.hint, PROBLEM_CELLS_MAX))}\n")
 
 
 def brief(words: str) -> str:

@@ -29,8 +29,16 @@ _HOURS = re.compile(r"([0-9]{1,2}):([0-9]{2})\s*(?:-|–|to)\s*([0-9]{1,2}):([0-
 _ONE = timedelta(days=1)
 
 
+class Unread(Invalid):
+    """A calendar's file cannot be read, or not all of it."""
+
+
 def calendar_of(name: str, table: object, read_events: Callable[[str, str | None], Any]) -> Calendar:
-    """The calendar. `read_events(file, timezone)` gives the events of an iCalendar file. Raises Invalid with `key`."""
+    """The calendar. `read_events(file, timezone)` gives the events of an iCalendar file. Raises Invalid with `key`.
+
+    What is wrong in the table is raised. What is wrong in the file (`Unread`) is kept beside what the table says by itself:
+    files come from elsewhere, and a bad one harms only the jobs that name its calendar.
+    """
     if not isinstance(table, Mapping):
         raise _wrong("", f"must be a table, not {table!r}", f'write [calendars.{name}] and below it dates = ["12-25"]')
     values = cast("Mapping[str, Any]", table)
@@ -48,11 +56,15 @@ def calendar_of(name: str, table: object, read_events: Callable[[str, str | None
     yearly: list[Days] = []
     for given in values.get("dates", ()):
         _add_days(str(given).strip(), single, yearly)
-    events = read_events(values["file"], place) if "file" in values else None
-    if events is not None:
-        single = {**events.days, **single}
     if len(single) > CALENDAR_DAYS_MAX:
         raise _wrong("dates", f"has more than {CALENDAR_DAYS_MAX} days", "a range of every year is one: 12-24..01-02")
+    events, unread = None, None
+    try:
+        events = read_events(values["file"], place) if "file" in values else None
+    except Unread as error:
+        unread = error
+    if events is not None:
+        single = {**events.days, **single}
     spans: tuple[Span, ...] = () if events is None else tuple(events.spans)
     return Calendar(
         name,
@@ -64,6 +76,8 @@ def calendar_of(name: str, table: object, read_events: Callable[[str, str | None
         spans=spans,
         longest=max((span.last - span.first for span in spans), default=timedelta(0)),
         events=() if events is None else tuple(events.events),
+        unread=None if unread is None else unread.message,
+        remedy=None if unread is None else unread.hint,
     )
 
 

@@ -6,7 +6,8 @@ without a zone is one of the calendar's. An instance that was moved or cancelled
 Cancelled events are none; whether an event is shown as free or busy does not matter, since holidays are mostly free.
 
 Failure: `Invalid` that names the event. A file of which a part cannot be read is refused whole, since a holiday that is
-silently not one would let a job run. Loaded only for a calendar that names a file: the library takes 50 ms.
+silently not one would let a job run; the jobs of that calendar are blocked (`preflight.py`). Loaded only for a calendar
+that names a file: the library takes 50 ms.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple, cast
 
 import icalendar
 
+from horae.core.cadence import DAMAGE
 from horae.core.exclusion import Event, Span
 from horae.core.text import clean_name, clip
 from horae.errors import Invalid
@@ -87,6 +89,9 @@ def _named(event: Mapping[str, Any]) -> Generator[None]:
         yield
     except Invalid as error:
         raise Invalid(f"its event {title_of(event)!r}: {error.message}", error.hint) from error
+    except DAMAGE as error:  # a fault of ours, or of the library, that this event brings out
+        says = f"its event {title_of(event)!r} cannot be understood: {type(error).__name__}: {clip(str(error), 120)}"
+        raise Invalid(says, f"{_HINT}; please report what it holds") from error
 
 
 def title_of(event: Mapping[str, Any]) -> str:

@@ -12,7 +12,8 @@ A calendar is a union: days, weekdays, hours of the day and events. Rules:
    events, events before weekdays, and weekdays before hours: the rarest reason tells the most.
 6. What a person decided holds: a slot that was moved is not looked at, neither by its old time nor by its new one; so is
    no manual run. Whoever moves a run to a holiday means it. A retry belongs to a run that was not excluded.
-7. A calendar that is not known excludes nothing here. Preflight says so, and refuses to make such a job.
+7. A calendar that is not known excludes nothing here. Preflight says so, and refuses to make such a job. So it is with the
+   file of a calendar that cannot be read: what else the calendar lists is excluded, and preflight blocks all other slots.
 """
 
 from __future__ import annotations
@@ -104,6 +105,10 @@ class Calendar:
     longest: timedelta = timedelta(0)
     """Of the spans."""
     events: tuple[Event, ...] = ()
+    unread: str | None = None
+    """What is wrong with its file, of which nothing is known then; None when all of it was read."""
+    remedy: str | None = None
+    """What to do about that."""
 
     def reason(self, instant: datetime, place: str) -> str | None:
         """Why a slot at that instant has no run, for a job in that zone; None when it has one."""

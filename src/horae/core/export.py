@@ -41,6 +41,7 @@ from horae.core.chain import (
 )
 from horae.core.instants import to_us
 from horae.errors import Invalid
+from horae.limits import EXPORT_WHOLE_CHARS_MAX
 
 FORMAT = "journal export 1"
 OPENS = '"entries": ['
@@ -132,7 +133,7 @@ def parts(lines: Iterable[str]) -> Iterator[Part]:
     source = iter(lines)
     first = next(source, "")
     if not first.rstrip().endswith(OPENS):  # laid out by another hand
-        yield from _laid_out(_read(first + "".join(source), 1))
+        yield from _laid_out(_read(_whole(first, source), 1))
         return
     yield Part("head", _head(_read(first.rstrip() + "]}", 1)))
     for number, line in enumerate(source, start=2):
@@ -145,6 +146,17 @@ def parts(lines: Iterable[str]) -> Iterator[Part]:
             return
         if text:
             yield Part("item", _read(text, number))
+
+
+def _whole(first: str, source: Iterator[str]) -> str:
+    lines, chars = [first], len(first)
+    for line in source:
+        lines.append(line)
+        chars += len(line)
+        if chars > EXPORT_WHOLE_CHARS_MAX:
+            hint = "it is no export of a journal; or hand in the file as it was written, an entry a line"
+            raise Invalid(f"it is laid out anew, and longer than {EXPORT_WHOLE_CHARS_MAX:,} characters", hint)
+    return "".join(lines)
 
 
 def _laid_out(whole: dict[str, Any]) -> Iterator[Part]:

@@ -16,13 +16,19 @@ from horae.core.frontmatter import Node, fault
 from horae.core.text import clean_name
 from horae.errors import Invalid
 from horae.timing.clockchange import Repeat
-from horae.timing.durations import parse_duration
+from horae.timing.durations import duration_words, parse_duration
 
 Form = Callable[[str, str, Node], object]
 
 COUNT_MAX = 10**12  # of turns, tokens, bytes or repeats: anything above is a slip, and the database counts in 64 bits
 
 WHOLE = re.compile("[0-9]{1,15}")
+LEFT_OUT = {  # what holds when a duration is left out, where that is something else than no limit
+    "limits.wall": f"Leave it out for {duration_words(round(limits.WALL_DEFAULT_S))}.",
+    "spread": "Leave it out, or write 0, to spread nothing.",
+    "retries.backoff": f"Leave it out for {duration_words(round(limits.BACKOFF_DEFAULT_S))}; a second is the least.",
+    "retries.ceiling": f"Leave it out for {duration_words(round(limits.CEILING_DEFAULT_S))}; a second is the least.",
+}
 _ID = re.compile("[0-9a-f]{12}")
 _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _DRIVE = re.compile("[A-Za-z]:")
@@ -123,7 +129,8 @@ def duration(file: str, key: str, node: Node) -> float:
     except Invalid as error:
         raise fault(file, node.line, key, f"`{key}`: {error.message}", "a duration such as 20m", error.hint) from error
     if not 0 < seconds <= COUNT_MAX:
-        refuse(file, key, node, "must be more than nothing", "a duration such as 20m", "Leave it out for no limit.")
+        hint = LEFT_OUT.get(key, "Leave it out for no limit.")
+        refuse(file, key, node, "must be more than nothing", "a duration such as 20m", hint)
     return seconds
 
 

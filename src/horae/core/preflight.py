@@ -7,10 +7,14 @@ one answers at creation, in `doctor` and directly before a run.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from horae.core.exclusion import Calendar, unknown_calendars
 from horae.core.model import Job
+from horae.core.text import clip
+
+SHOWN_CELLS = 60  # of a name in a reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,7 @@ class Facts:
 
 
 def preflight(
-    job: Job, facts: Facts, unreachable: Callable[[str], str | None], calendars: Collection[str] | None = None
+    job: Job, facts: Facts, unreachable: Callable[[str], str | None], calendars: Mapping[str, Calendar] | None = None
 ) -> tuple[str, ...]:
     """The reasons why this job cannot run now; empty means go.
 
@@ -31,13 +35,20 @@ def preflight(
     not looked at.
     """
     reasons = [*facts.problems]
-    reasons += [f"target {target}: {why}" for target in job.deliver if (why := unreachable(target))]
+    reasons += [f"target {clip(target, SHOWN_CELLS)}: {why}" for target in job.deliver if (why := unreachable(target))]
     if calendars is not None:
-        reasons += [_no_calendar(name, calendars) for name in job.exclude if name not in calendars]
+        reasons += [_no_calendar(name, calendars) for name in unknown_calendars(calendars, job.exclude)]
+        named = (calendars[name] for name in job.exclude if name in calendars)
+        reasons += [_unread(calendar.name, calendar.unread) for calendar in named if calendar.unread is not None]
     return tuple(reasons)
 
 
-def _no_calendar(name: str, known: Collection[str]) -> str:
+def _unread(name: str, why: str) -> str:
+    """Its file may exclude this very slot, and nobody knows."""
+    return f"exclusion calendar {name} could not be read: {why}"
+
+
+def _no_calendar(name: str, known: Mapping[str, Calendar]) -> str:
     """What runs on a holiday all the same is worse than what does not run: a calendar that is gone blocks."""
     says = f"exclusion calendar {name}: config.toml has no [calendars.{name}]"
     near = difflib.get_close_matches(name, known, 3, 0.6)

@@ -3,8 +3,8 @@
 Read-only, in batches, each answered by what was committed when it was asked. A live journal moves on meanwhile, and may
 be pruned: whoever walks it asks for heads after the entries, and for markers where something is missing, never before.
 
-An entry with a text that is not UTF-8 is handed out with its bytes written as `\\xff` and without its hash, so that whoever
-checks it finds that very entry, and the walk goes on behind it.
+An entry with a text that is not UTF-8 is handed out with those bytes as a backslash and their digits and without its
+hash, so that whoever checks it finds that very entry, and the walk goes on behind it.
 """
 
 from __future__ import annotations

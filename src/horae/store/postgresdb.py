@@ -217,7 +217,7 @@ class PostgresDb:
 
 
 def connect(url: str, *, reading: bool = False, short: bool = False) -> PostgresDb:
-    """Open a connection, for `reading` only; `short`: of a command, which may fill an empty database. Raises the driver's errors."""
+    """Open a connection: to read only, or `short`, of a command that may fill an empty database. Raises the driver's errors."""
     given = parsed(url)
     session = SESSION | (READING if reading else {}) | (SHORT if short else {})
     options = " ".join(f"-c {name}={value}" for name, value in session.items())

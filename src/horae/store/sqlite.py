@@ -12,7 +12,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TypeVar
 
@@ -54,9 +54,20 @@ class SqliteStore(OpenedStore):
     wholesale = (sqlite3.OperationalError,)
     """The disk or the lock: nobody's error in particular."""
 
-    def named(self) -> AbstractContextManager[None]:
-        """Errors that leave it are the project's own."""
-        return named(self.path)
+    @contextmanager
+    def named(self) -> Generator[None]:
+        """Errors that leave it are the project's own.
+
+        Whoever tries again after a text that is not UTF-8 reads such texts as what their bytes are shown as: then only the
+        record that holds one is damaged, and not every group of writes that passes by it.
+        """
+        try:
+            with named(self.path):
+                yield
+        except Trouble as trouble:
+            if "column" in trouble.details:
+                self.db.text_factory = escaped
+            raise
 
     def explained(self, error: Exception) -> Exception:
         """One error of SQLite in the words of the tree; others stay what they are."""
@@ -129,6 +140,11 @@ def named(path: str) -> Generator[None]:
         ) from error
 
 
+def escaped(data: bytes) -> str:
+    """A text, with bytes that are not UTF-8 as a backslash and their digits: no JSON, so a definition is seen to be damaged."""
+    return data.decode(errors="backslashreplace")
+
+
 def undecodable(error: sqlite3.Error) -> str | None:
     """The column with a text that is not UTF-8, which the driver tells by its words alone; None for other errors."""
     found = re.match("Could not decode to UTF-8 column '([^']*)'", str(error))
@@ -149,7 +165,8 @@ def explain(error: sqlite3.Error, path: str) -> Problem:
     if "NOTADB" in name or "CORRUPT" in name:
         return Trouble(f"{path} is damaged or no database ({text})", RESTORE, file=path)
     if (column := undecodable(error)) is not None:  # the text itself is left out: it may be long, or hold anything
-        return Trouble(f"{path} is damaged: a text in its column `{column}` is not UTF-8", RESTORE, file=path)
+        says = f"{path} is damaged: a text in its column `{column}` is not UTF-8"
+        return Trouble(says, RESTORE, file=path, column=column)
     if "BUSY" in name or "LOCKED" in name:
         return Conflict(
             f"{path} is locked by another process for over {BUSY_S:.0f} s", "try again in a moment", file=path

@@ -31,7 +31,7 @@ def parse_duration(text: str) -> int:
     """Whole seconds of "20m", "1h30m", "90 minutes", "1.5h", "1d", ... Raises `Invalid`."""
     given = text.strip().lower()
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?", given):
-        raise Invalid(f"{given!r} has no unit", _HINT, value=text)
+        raise Invalid(f"{_short(given)!r} has no unit", _HINT, value=text)
     total, position, smallest = 0, 0, 1 << 60
     while position < len(given):
         part = _PART.match(given, position)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -15,6 +16,7 @@ from horae.engine.gateway import Gateway
 from horae.errors import Problem
 from horae.ports import Home
 from horae.runners.process import ProcessRunner
+from horae.store.sqlite import explain
 
 STUCK_S = 10.0  # a due instant that the loop has not looked at for so long means that it is stuck
 
@@ -23,18 +25,19 @@ class Answers:
     """The verbs of one gateway's socket."""
 
     def __init__(
-        self, home: Home, gateway: Gateway, runner: ProcessRunner, since: datetime, trouble: list[Problem]
+        self, home: Home, gateway: Gateway, runner: ProcessRunner, since: datetime, trouble: list[Problem], store: str
     ) -> None:
         self._home = home
         self._gateway = gateway
         self._runner = runner
         self._since = since
         self._trouble = trouble
+        self._store = store
 
     def verbs(self) -> dict[str, Callable[..., Any]]:
         """By the names under which they are asked for."""
         verbs: dict[str, Callable[..., Any]] = {name: self._as_actor(verb) for name, verb in VERBS.items()}
-        verbs["status"] = self._status
+        verbs["status"] = self._named(self._status)
         verbs["so_far"] = self._so_far
         verbs["wake"] = self._gateway.wake
         return verbs
@@ -42,6 +45,17 @@ class Answers:
     def _as_actor(self, verb: Callable[..., Any]) -> Callable[..., Any]:
         def call(*, actor: str, **args: Any) -> Any:
             return verb(replace(self._home, actor=actor), **args)
+
+        return self._named(call)
+
+    def _named(self, verb: Callable[..., Any]) -> Callable[..., Any]:
+        """What a file that is damaged says to a reader is put into words; of a shared store its readers do that."""
+
+        def call(**args: Any) -> Any:
+            try:
+                return verb(**args)
+            except sqlite3.Error as error:
+                raise explain(error, self._store) from error
 
         return call
 

@@ -93,11 +93,11 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
             await _follow_files(stack, whole, echo)
         _tell_zone_data(await asyncio.to_thread(follow_zone_data, whole, backing.alone))
         stack.callback(Daily(whole).close)
-        answers = Answers(whole, gateway, runner, since, trouble)
+        answers = Answers(whole, gateway, runner, since, trouble, store.path)
         await stack.enter_async_context(serving(home, lock.number, answers.verbs()))
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # HUP: its terminal was closed
             if signal.getsignal(number) != signal.SIG_IGN:  # nohup means what it says
-                asyncio.get_running_loop().add_signal_handler(number, _asked_to_stop, gateway, writer)
+                asyncio.get_running_loop().add_signal_handler(number, _asked_to_stop, gateway, writer, settings.drain_s)
         echo("ready: runs are shown as they end; Ctrl-C stops")
         await gateway.run()
         echo("stopped")
@@ -160,10 +160,12 @@ def _tell_left_out(whole: Home) -> None:
         log.warning(says, home, files, home)
 
 
-def _asked_to_stop(gateway: Gateway, writer: GroupWriter) -> None:
+def _asked_to_stop(gateway: Gateway, writer: GroupWriter, drain_s: float) -> None:
     log.info("ending live runs" if gateway.stopping else "stopping: nothing new starts")
     if gateway.stopping:
         writer.hurry()
+    else:  # whoever stops it only once waits for its runs, and not for a store that refuses
+        asyncio.get_running_loop().call_later(drain_s, writer.hurry)
     gateway.stop()
 
 

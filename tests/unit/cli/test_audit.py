@@ -101,6 +101,27 @@ def test_a_finding_names_the_entry_by_its_number_its_place_and_its_time(kept: Te
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", found["at"])
 
 
+@pytest.mark.parametrize("column", ["detail", "actor", "what", "hash", "job_id"])
+@pytest.mark.parametrize("seq", [2, 3, "(SELECT max(seq) FROM journal)"])
+def test_an_entry_that_is_no_text_is_named(kept: TestHome, column: str, seq: int | str) -> None:
+    kept.sql_write(f"UPDATE journal SET {column} = CAST(x'7bff7d' AS TEXT) WHERE seq = {seq}")
+    ((number,),) = kept.sql(f"SELECT seq FROM journal WHERE seq = {seq}")
+    answer = kept.json("audit", "verify", status=1)
+    assert [(found["what"], found["entry"]) for found in answer["findings"]] == [("changed", number)]
+    kept.horae("audit", "verify", status=1)
+    path = exported(kept)
+    checked = kept.json("audit", "verify", "--export", str(path), status=1)
+    assert [(found["what"], found["entry"]) for found in checked["findings"]] == [("changed", number)]
+
+
+def test_bytes_are_not_taken_for_the_text_that_they_are_shown_as(kept: TestHome) -> None:
+    kept.json("add", "every 1h", "--script", "hi.sh", "--name", "a\\xffb")
+    ((seq,),) = kept.sql("SELECT max(seq) FROM journal WHERE instr(detail, 'xffb')")
+    damaged = "CAST(replace(detail, '\\\\xffb', CAST(x'ff62' AS TEXT)) AS TEXT)"
+    kept.sql_write(f"UPDATE journal SET detail = {damaged} WHERE seq = {seq}")
+    assert [found["entry"] for found in kept.json("audit", "verify", status=1)["findings"]] == [seq]
+
+
 def test_an_entry_in_the_place_of_one_that_was_pruned_is_found(home: TestHome) -> None:
     """It may follow its chain: what would contradict it is what came next, and that is gone."""
     old(home)
@@ -241,6 +262,8 @@ def test_mistakes_are_named(kept: TestHome, tmp_path: Path) -> None:
     assert "not both" in kept.error("audit", "verify", "--export", "a", "--against", "b", status=2)["message"]
     assert kept.error("audit", "verify", "--export", "nowhere.json", status=3)["code"] == "not_found"
     assert kept.error("audit", "export", "--job", "nobody", status=3)["code"] == "not_found"
+    assert "no public key" in kept.error("audit", "verify", "--key", "ed25519:AAAA", status=2)["message"]
+    assert "no value" in kept.error("audit", "verify", "--export", "", status=2)["message"]
     path = tmp_path / "odd"
     for content in (b"", b"hello", b"\xff\xfe"):
         path.write_bytes(content)
@@ -248,6 +271,31 @@ def test_mistakes_are_named(kept: TestHome, tmp_path: Path) -> None:
     nowhere = TestHome(tmp_path / "nowhere", inside=True)
     assert nowhere.error("audit", "verify", status=3)["code"] == "not_found"
     assert nowhere.error("audit", "key", status=3)["code"] == "not_found"
+
+
+@pytest.mark.parametrize("option", ["--export", "--against"])
+def test_an_export_is_a_regular_file(kept: TestHome, tmp_path: Path, option: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/zero", str(tmp_path / "pipe"), str(tmp_path)):
+        error = kept.error("audit", "verify", option, path, status=2)
+        assert error["message"] == f"{path} is not a regular file"
+        assert "write the export to a file" in error["hint"]
+
+
+def test_what_is_longer_than_an_export_can_be_is_not_held_in_memory(
+    kept: TestHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "zeros"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)  # a file with a hole: it takes no room on the disk
+    error = kept.error("audit", "verify", "--export", str(path), status=2)
+    assert "line 1 has more than 16,777,216 characters" in error["message"]
+    assert "no export of a journal" in error["hint"]
+    monkeypatch.setattr("horae.core.export.EXPORT_WHOLE_CHARS_MAX", 1000)
+    assert kept.json("audit", "verify", "--export", str(exported(kept)))["ok"] is True
+    path.write_text("{}\n" * 1000, encoding="utf-8")
+    error = kept.error("audit", "verify", "--export", str(path), status=2)
+    assert "longer than 1,000 characters" in error["message"]
 
 
 def test_P11_a_run_signs_nothing_and_prunes_nothing(kept: TestHome) -> None:

@@ -12,7 +12,9 @@ import pytest
 from tests.support.process import TestHome
 
 TESTS = Path(__file__).parents[2]
-ROWS = ("S1 S2 S3 S4 S5 S6 S7 S8 S9 O1 O2 O3 O4 O5 O12 O13 O14 O15 O17 O18 O19 O20 O21 O22 O23 U11 U15").split()
+ROWS = re.findall(
+    r"\w+", "S1 S2 S3 S4 S5 S6 S7 S8 S9 O1 O2 O3 O4 O5 O12 O13 O14 O15 O17 O18 O19 O20 O21 O22 O23 U11 U15"
+)
 
 
 def test_every_row_of_the_baseline_has_a_test_that_names_it() -> None:

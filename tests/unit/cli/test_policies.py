@@ -82,6 +82,16 @@ def test_the_meaning_says_from_when_to_when(home: TestHome) -> None:
         (("--catch-up", "never"), 2, "must be skip, once or all", None),
         (("--priority", "1000"), 2, "from -100 to 100", None),
         (("--ends", "2020-01-01"), 2, "no slot left between now and 2020-01-01", "move `ends`"),
+        (
+            ("--retries", "5,backoff=0s"),
+            2,
+            "`retries.backoff` must be more than nothing",
+            "Leave it out for 30 seconds",
+        ),
+        (("--retries", "5,ceiling=0s"), 2, "`retries.ceiling` must be more", "Leave it out for 10 minutes"),
+        (("--limit", "wall=0s"), 2, "`limits.wall` must be more than nothing", "Leave it out for 1 hour"),
+        (("--limit", "wall=" + "7" * 5000), 2, "`limits.wall`: '777", "write it with units"),
+        (("--spread", "7" * 5000), 2, "`spread`: '777", "write it with units"),
         (("--starts", "2026-02-30"), 2, "no day of the calendar", None),
         (("--retries", "many"), 2, "`retries.max` must be a whole number", None),
         (("--retries", "3,often"), 2, "'often' is not KEY=VALUE", "--unset retries"),
@@ -96,7 +106,28 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(
     done = home.horae(*ADD, *given, "--json", status=status)
     assert says in done.out
     assert hint is None or hint in done.out
+    assert len(done.out) < 1000
     assert not home.file("tides").exists()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "given", "key", "says", "hint"),
+    [
+        ("in 5m", ("--starts", "2099-01-01"), "starts", "has no slot from 2099-01-01 on (once", "move `starts`"),
+        ("in 5m", ("--starts", "2099-01-01", "--ends", "2099-12-31"), "starts", "from 2099-01-01 on (", "move `starts`"),
+        ("2098-01-01 10:00", ("--ends", "2097-01-01"), "ends", "left between now and 2097-01-01 (once", "move `ends`"),
+        ("every day at 9:00 until 2098-01-01", ("--starts", "2099-01-01"), "starts", "from 2099-01-01 on", "move `starts`"),
+        ("2020-01-01 10:00", ("--starts", "2099-01-01"), "schedule", "is in the past (once", "still to come"),
+    ],
+)  # fmt: skip
+def test_of_starts_ends_and_the_schedule_the_one_that_leaves_no_slot_is_named(
+    home: TestHome, schedule: str, given: tuple[str, ...], key: str, says: str, hint: str
+) -> None:
+    error = home.error("add", schedule, "--script", "hi.sh", *given, status=2)
+    assert says in error["message"]
+    assert hint in error["hint"]
+    assert error["details"]["key"] == key
+    assert "never" not in error["message"]
 
 
 def test_odd_pairs_are_warned_about(home: TestHome) -> None:
@@ -130,3 +161,31 @@ def test_options_that_contradict_one_another_are_refused(home: TestHome) -> None
     for words in (("add", "every 1h", "--script", "hi.sh"), ("edit", "tides")):
         assert "--timezone has no value" in home.error(*words, "--timezone", " ", status=2)["message"]
     assert lines(home) == before
+
+
+UNREAD = """
+[calendars.public]
+file = "public.ics"
+"""
+GALA = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Gala\nDTSTART;TZID=Gotham:20270101T000000\nEND:VEVENT\nEND:VCALENDAR\n"
+
+
+def test_P9_a_calendar_that_cannot_be_read_harms_only_the_jobs_that_name_it(home: TestHome) -> None:
+    home.json(*ADD, "--exclude", "holidays")
+    (home.path / "public.ics").write_text(GALA.replace("Gotham", "Europe/Paris"), encoding="utf-8")
+    with (home.path / "config.toml").open("a", encoding="utf-8") as config:
+        config.write(UNREAD)
+    home.json("add", "every day at 9:00", "--script", "hi.sh", "--name", "Open", "--exclude", "public")
+    (home.path / "public.ics").write_text(GALA, encoding="utf-8")
+    says = "public.ics: its event 'Gala': unknown time zone 'Gotham'"
+    refused = home.error("add", "every 1h", "--script", "hi.sh", "--exclude", "public", status=4)
+    assert refused["message"] == f"exclusion calendar public could not be read: {says}"
+    for look in ("doctor", "check"):
+        told = [item for item in home.json(look, status=1)["checks"] if not item["ok"]]
+        (calendar,) = [item for item in told if item["check"] == "calendars"]
+        assert calendar["what"] == f"public: {says}"
+        assert "start the gateway anew" in calendar["remedy"]
+        (job,) = [item["what"] for item in told if item["check"] == "jobs"]
+        assert job == f"open: exclusion calendar public could not be read: {says}"
+    assert home.json("check", "tides")["ok"]
+    assert "ready" in home.horae("check", "tides").out

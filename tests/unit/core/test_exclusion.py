@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -243,13 +244,25 @@ def test_a_file_of_which_a_part_cannot_be_read_is_refused_whole(text: str, says:
 # ── what is said when a job is made
 
 
+CALENDAR = Calendar("holidays", single={date(2026, 12, 25): "Christmas Day"})
+
+
+def test_P6_a_calendar_of_which_the_file_could_not_be_read_blocks() -> None:
+    known = {"holidays": replace(CALENDAR, unread="h.ics: its event 'Gala': unknown time zone 'Gotham'")}
+    assert preflight(a_job(), Facts(), lambda _target: None, known) == ()
+    assert preflight(a_job(exclude=("holidays",)), Facts(), lambda _target: None, known) == (
+        "exclusion calendar holidays could not be read: h.ics: its event 'Gala': unknown time zone 'Gotham'",
+    )
+    assert excluded(known, ("holidays",), datetime(2026, 12, 25, 12, tzinfo=UTC), "UTC") == "holidays: Christmas Day"
+
+
 def test_P6_a_calendar_that_is_gone_blocks() -> None:
     job = a_job(exclude=("nihgts", "holidays"))
     assert preflight(job, Facts(), lambda _target: None) == ()
-    assert preflight(job, Facts(), lambda _target: None, {"nights": 1, "holidays": 2}) == (
+    assert preflight(job, Facts(), lambda _target: None, {"nights": CALENDAR, "holidays": CALENDAR}) == (
         "exclusion calendar nihgts: config.toml has no [calendars.nihgts] (did you mean nights?)",
     )
-    alone = preflight(a_job(exclude=("x",)), Facts(), lambda _target: None, ())
+    alone = preflight(a_job(exclude=("x",)), Facts(), lambda _target: None, {})
     assert alone == ("exclusion calendar x: config.toml has no [calendars.x] (it has none)",)
 
 
@@ -276,6 +289,7 @@ def test_warnings_name_pairs_that_do_not_go_together() -> None:
     assert "spread of 5 minutes is longer than the 1 minute between" in told("* * * * *", spread_s=300)[0]
     assert told("2026-12-24 18:00", spread_s=86400) == []
     assert told(nine, exclude=("quiet",)) == ["all of its next 60 slots are excluded by quiet"]
+    assert told("2027-01-05 09:00", exclude=("quiet",)) == ["its next slot is excluded by quiet"]
     assert told("every day at 9:00 and 15:00", exclude=("quiet", "gone")) == []
     assert "only the newest runs" in told(nine, catch_up="all", overlap="cancel_running")[0]
     assert "oldest and the newest" in told(nine, catch_up="all", overlap="queue_one")[0]

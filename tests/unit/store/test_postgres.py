@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +18,9 @@ from psycopg import errors
 
 from horae.errors import Conflict, Invalid, Problem, Trouble, tree
 from horae.store.cluster import is_cluster
-from horae.store.postgresdb import _maker, translated
+from horae.store.postgresdb import _maker, connect, translated
 from horae.store.postgreserrors import BY_CODE, OF_ALL, WORDS, code_of, explain, named, shown
+from tests.support.process import new_home
 
 PATH = "postgresql://horae@db/horae"
 
@@ -100,13 +105,19 @@ def test_an_address_is_shown_without_its_password(url: str, wanted: str) -> None
 
 
 @pytest.mark.parametrize(
-    "url", ["postgresql://a:secret@[db/x", "postgresql://a:secret@db/x?colour=red", "postgresql://a:secret@db/%zz"]
-)
+    "url",
+    [
+        "postgresql://a:secret@[db/x", "postgresql://a:secret@db/x?colour=red", "postgresql://a:secret@db/%zz",
+        "postgresql://a:secret@db:notaport/x", "postgresql://a:secret@db:0/x", "postgresql://a:secret@db:65536/x",
+        "postgresql://a:secret@db/x?port=5432,x", "postgresql://a:secret@db,eb,fb/x?port=1,2",
+        "postgresql://a:secret/x", "postgresql://a:p@secret@db/x", "postgresql://a:secret/1@db/x",
+    ],
+)  # fmt: skip
 def test_what_is_no_address_is_refused_without_showing_a_password(url: str) -> None:
     with pytest.raises(Invalid) as refused:
         shown(url)
     assert "secret" not in f"{refused.value.as_json()} {refused.value.__cause__}"
-    assert refused.value.hint is not None
+    assert "`store` of config.toml" in str(refused.value.hint)
 
 
 @pytest.mark.parametrize(
@@ -223,3 +234,63 @@ def test_whoever_uses_sqlite_needs_no_driver() -> None:
     env = {**os.environ, "PYTHONPATH": str(source)}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=env)
     assert done.stdout == "all\n", done.stderr
+
+
+# ── mistakes of the URL that only a server finds
+
+
+@pytest.fixture
+def plain_server() -> Iterator[int]:
+    """The port of a server that refuses SSL, as PostgreSQL does where it is not set up."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    link, _ = listening.accept()
+                    with link:
+                        link.recv(8)
+                        link.sendall(b"N")
+                        link.recv(8)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield listening.getsockname()[1]
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("sslmode=require", "does not support SSL"),
+        ("sslmode=often", "invalid sslmode value"),
+        ("connect_timeout=soon", "bad value for connect_timeout"),
+        ("keepalives_count=few", "invalid integer value"),
+        ("target_session_attrs=best", "invalid target_session_attrs value"),
+        ("hostaddr=here", "could not parse network address"),
+    ],
+)
+def test_a_mistake_of_the_url_is_not_said_to_go_on_by_itself(plain_server: int, query: str, says: str) -> None:
+    url = f"postgresql://a:secret@127.0.0.1:{plain_server}/x?{query}"
+    with pytest.raises(Trouble) as refused, named(shown(url)):
+        connect(url)
+    assert says in refused.value.message
+    assert "`store` of config.toml" in str(refused.value.hint)
+    assert "does not go on by itself" in str(refused.value.hint)
+    assert "secret" not in str(refused.value.as_json())
+
+
+@pytest.mark.parametrize(
+    ("where", "query", "status", "says"),
+    [("127.0.0.1:{}", "sslmode=require", 1, "does not support SSL"), ("127.0.0.1:notaport", "", 2, "no port")],
+)
+def test_a_gateway_does_not_start_on_such_a_url(
+    tmp_path: Path, plain_server: int, where: str, query: str, status: int, says: str
+) -> None:
+    home = new_home(tmp_path / "home")
+    home.env = {"HORAE_STORE": f"postgresql://a:secret@{where.format(plain_server)}/x?{query}"}
+    for words in (("up",), ("list",), ("add", "every 1h", "--script", "hi.sh")):
+        error = home.error(*words, status=status)
+        assert says in error["message"], words
+        assert "config.toml" in error["hint"], words
+        assert "secret" not in str(error), words
+    assert "config.toml" in str(home.json("doctor", status=1))
