@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import os
+import signal
 import socket
 import sys
 import time
@@ -23,6 +24,10 @@ _slow_machines = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("bounded", max_examples=100, derandomize=True, database=None, deadline=None)
 settings.register_profile("long", max_examples=5000, deadline=None, suppress_health_check=_slow_machines)
 settings.load_profile("bounded")
+
+for number, usual in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
+    if signal.getsignal(number) == signal.SIG_IGN:  # started in the background: the processes of tests would inherit it
+        signal.signal(number, usual)
 
 
 def _levels(path: Path) -> tuple[str, ...]:

@@ -11,6 +11,7 @@
     ├── Conflict                conflict        6    changed meanwhile, or a lock is held
     │   └── Stale               stale           6    the writer no longer owns what it writes to (engine only)
     └── Trouble                 trouble         1    the machine: disk full, not writable, database damaged
+        └── Exhausted           exhausted       1    it has no room for another process (engine only)
 
 A failed *job* is not an exception: it is a `core.model.Ending`. What is raised here is raised once, where it is noticed,
 and shown once, by a face. Anything that is not a `Problem` is a bug of ours and is shown as such.
@@ -101,6 +102,12 @@ class Trouble(Problem):
     """The machine is in the way: a full disk, a folder that cannot be written, a damaged database."""
 
     code = "trouble"
+
+
+class Exhausted(Trouble):
+    """The machine has no room for another process. Nothing has begun."""
+
+    code = "exhausted"
 
 
 def tree(root: type[Problem] = Problem) -> list[type[Problem]]:

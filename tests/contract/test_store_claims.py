@@ -130,6 +130,7 @@ VERBS: dict[str, tuple[Verb, str]] = {  # the verb, and the state in which it is
     "fail": (lambda tx, c: tx.runs.finish(c, an_ending("fail"), {}), "running"),
     "cancel": (lambda tx, c: tx.runs.finish(c, an_ending("cancel"), {}), "running"),
     "lose": (lambda tx, c: tx.runs.finish(c, an_ending("lose"), {}), "running"),
+    "refuse": (lambda tx, c: tx.runs.refuse(c, "no room"), "running"),
     "settle": (lambda tx, c: tx.runs.settle(c), "finished"),
 }
 STATES = ("claimed", "running", "finished", "blocked", "released", "settled")
@@ -255,6 +256,27 @@ def test_O21_a_stale_claim_settles_nothing_of_the_attempt_after_it(s: UnderTest)
         s.do(lambda tx: tx.runs.settle(claim))
     s.carry_out(again)
     assert [row["state"] for row in s.rows("SELECT state FROM run ORDER BY attempt")] == ["released", "completed"]
+
+
+def test_O4_what_its_machine_refused_a_process_has_not_run_and_is_due_again(s: UnderTest) -> None:
+    claim = brought_to(s, "running")
+    s.do(lambda tx: tx.runs.refuse(claim, "no room"))
+    run = s.run(claim.run_id)
+    assert (run["state"], run["reason"], run["started_at"]) == ("released", "no room", None)
+    (again,) = s.claim(s.sign_on("g2"))
+    assert (again.key, again.attempt, again.failures) == (claim.key, 2, 0)
+    s.carry_out(again)
+    assert s.occurrence(claim.key)["outcome"] == "ran"
+
+
+def test_what_was_asked_to_end_before_its_machine_refused_it_a_process_is_over(s: UnderTest) -> None:
+    claim = brought_to(s, "running")
+    s.do(lambda tx: tx.runs.ask_to_end(claim.run_id, actor="anna", reason="cancelled by anna"))
+    s.do(lambda tx: tx.runs.refuse(claim, "no room"))
+    run, slot = s.run(claim.run_id), s.occurrence(claim.key)
+    assert (run["state"], run["reason"], run["started_at"]) == ("cancelled", "cancelled by anna", None)
+    assert (slot["state"], slot["outcome"], slot["reason"]) == ("settled", "skipped", "cancelled by anna")
+    assert s.claim(s.sign_on("g2")) == []
 
 
 # ── terminal states are written once, by the schema itself

@@ -386,6 +386,10 @@ def test_case_8_bad_neighbours_are_reported_once_and_the_healthy_run_on(home: Te
         checks = [item["what"].split(":")[0] for item in home.json("doctor", status=1)["checks"] if not item["ok"]]
         named = Counter(checks)
         assert {slug: named[slug] for slug in bad_files} == dict.fromkeys(bad_files, 1), "each once"
+        until(
+            lambda: {slug for slug, job in home.jobs().items() if job["state"] == "active"} >= {"good", *BAD_ROWS},
+            "what is damaged in the store is mended from its file",
+        )
         for slug in bad_files:
             problem = home.jobs()[slug]["problem"]
             assert f"{slug}.md" in problem["message"]

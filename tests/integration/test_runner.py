@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import sys
 import time
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from horae.core.model import Order, Result
+from horae.errors import Exhausted
 from horae.ports import Settings
 from horae.runners.process import ProcessRunner
 
@@ -55,6 +57,25 @@ async def until(true: Callable[[], bool]) -> None:
 def test_output_and_exit_status_come_back(runner: ProcessRunner) -> None:
     result = run(runner, sh("echo out; echo err >&2; exit 7"))
     assert result == Result(7, None, "out\n", "err\n", 0, 0)
+
+
+def test_a_machine_without_room_for_a_process_is_told_from_a_program_that_cannot_start(runner: ProcessRunner) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    nowhere = run(runner, order("/no/such/program"))
+    assert nowhere.refused == "No such file or directory"
+
+    async def story() -> None:
+        lowest = os.dup(0)
+        os.close(lowest)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))  # no file can be opened any more
+        try:
+            with pytest.raises(Exhausted, match=r"no room for another process \(Too many open files\)"):
+                await runner.run(sh("echo out"), nobody)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert (await runner.run(sh("echo out"), nobody)).stdout == "out\n"
+
+    asyncio.run(story())
 
 
 def test_a_signal_is_told_from_an_exit_status(runner: ProcessRunner) -> None:

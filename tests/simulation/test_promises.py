@@ -277,6 +277,27 @@ def test_O4_a_drain_lets_live_runs_end_and_gives_queued_ones_back() -> None:
     life(story)
 
 
+def test_O4_a_machine_without_room_for_a_process_gives_its_claims_back_and_runs_them_later() -> None:
+    jobs = [a_job(f"job{n}", schedule="2026-03-02T08:01:00+00:00") for n in range(30)]
+
+    async def story(world: World) -> None:
+        world.take_in(*jobs)
+        gateway = world.start()
+        gateway.host.full_until_s = asyncio.get_running_loop().time() + 4 * MINUTE.total_seconds()
+        await world.pass_time(3 * MINUTE)
+        assert world.effects == []
+        given_back = world.rows("SELECT * FROM run")
+        assert {(run["state"], run["started_at"]) for run in given_back} == {("released", None)}
+        assert len(given_back) < 2 * len(jobs), "it does not claim all of them again and again"
+        (why,) = {run["reason"] for run in given_back}
+        assert why == "the machine has no room for another process"
+        await world.pass_time(3 * MINUTE)
+        assert [outcomes(world, job) for job in jobs] == [{"ran": 1}] * len(jobs)
+        assert len(world.effects) == len(jobs)
+
+    life(story)
+
+
 def test_a_second_request_to_stop_ends_live_runs_and_says_so() -> None:
     async def story(world: World) -> None:
         world.takes_s[TIDES.id] = 3000.0

@@ -20,6 +20,7 @@ from tests.support.virtual import Others
 JUST_S = LEASE_S + 2.0  # just past a lease that was renewed this moment
 FAR_S = 3 * LEASE_S
 SHORT_S = LEASE_S - LEASE_MARGIN_S / 2  # past what its owner trusts, not past what others must wait for
+FULL_S = 12.0
 KINDS = {
     "before": "it dies, and the call does not happen",
     "after": "it dies, and the call has happened, but nobody learns its answer",
@@ -34,6 +35,7 @@ KINDS = {
     "asleep": "its machine is suspended, with all programs on it, just past the lease",
     "power": "its machine dies with everything on it, and comes back by another boot",
     "stepped": "its machine's wall clock is set by an hour",
+    "full": "its machine has no room for another process for some seconds",
 }
 MUST = ("before", "after", "pause", "far", "usurped")  # at every call of every port, whatever else
 LATE = {"after": 0.0, "stall": JUST_S, "short": SHORT_S}  # these strike when the call has happened

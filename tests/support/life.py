@@ -15,7 +15,7 @@ from horae.senders.local import Local
 from horae.store.sqlite import SqliteStore
 from horae.store.writer import GROUP_MAX, GroupWriter, Member
 from tests.support.builders import HOUR
-from tests.support.faults import FAR_S, JUST_S, LATE, Crash, Faulty
+from tests.support.faults import FAR_S, FULL_S, JUST_S, LATE, Crash, Faulty
 from tests.support.outside import Mail, Programs
 from tests.support.virtual import VirtualClock, nap
 
@@ -149,6 +149,8 @@ class Life:
             self.host.lose_power(self.world)
         elif fault == "stepped":
             self.host.clock.step(HOUR if len(self.world.hits) % 2 else -HOUR)
+        elif fault == "full":
+            self.host.full_until_s = now_s + FULL_S
         elif fault == "asleep":
             self.host.fall_asleep(self.world, lasts_s)
         elif fault == "outage":

@@ -13,6 +13,7 @@ from typing import Any
 
 from horae.core.model import Job, Message, Order, Owner, Receipt, Result
 from horae.core.preflight import Facts
+from horae.errors import Exhausted
 from horae.ports import Orphan
 from tests.support.builders import a_result
 
@@ -72,6 +73,8 @@ class Programs:
     async def run(self, order: Order, started: Callable[[int, int], Awaitable[None]]) -> Result:
         loop, life = asyncio.get_running_loop(), self.life
         job_id = order.env["HORAE_JOB_ID"]
+        if loop.time() < life.host.full_until_s:
+            raise Exhausted("the machine has no room for another process")
         takes_s = self.world.lasts(job_id, order.run_id)
         now_s = loop.time()
         effect = Effect(

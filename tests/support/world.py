@@ -68,6 +68,8 @@ class Host:
     name: str
     clock: VirtualClock
     boot: int = 1
+    full_until_s: float = 0.0
+    """Until then it has no room for another process."""
 
     def lose_power(self, world: World) -> None:
         """Everything on it is over. It can be used again at once, and others see that it booted."""

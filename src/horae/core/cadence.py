@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Protocol
 
-from horae.core.instants import from_us, to_us
+from horae.core.instants import from_us, readable, to_us
 from horae.core.model import ClockChange, Job
 from horae.errors import Invalid, Problem
 from horae.limits import ONE_SHOT_GRACE_S
@@ -111,7 +111,9 @@ def _within(slots: RecurrenceSet, starts: datetime | None, ends: datetime | None
 def anchor_of(job: Job, row: Row | None, now: datetime) -> datetime:
     """What a schedule that names no beginning counts from: the moment at which the job was taken in with this text."""
     kept = row is not None and row["schedule"] == job.schedule  # of a job that was removed and comes back too
-    return from_us(row["anchor_at"]) if row is not None and kept else now
+    if row is not None and kept and readable(row["anchor_at"]):
+        return from_us(row["anchor_at"])
+    return now
 
 
 def grace_of(slots: RecurrenceSet) -> timedelta:

@@ -16,6 +16,15 @@ def to_us(instant: datetime) -> int:
     return (instant - EPOCH) // MICROSECOND
 
 
+def readable(value: int) -> bool:
+    """Whether a calendar holds that instant."""
+    try:
+        from_us(value)
+    except (TypeError, ArithmeticError):
+        return False
+    return True
+
+
 def from_us(value: int) -> datetime:
     """An aware instant in UTC."""
     return EPOCH + timedelta(microseconds=value)

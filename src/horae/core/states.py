@@ -9,7 +9,8 @@ tests fail when they differ.
 - An *occurrence* is the obligation to account for one slot. It is `planned` before it is due, `claimed` while a run
   carries it out, and ends `settled` with exactly one outcome. Only `release` and `retry` go back: nothing had happened
   yet, or a known failure is tried again.
-- A *run* is one attempt. A retry is a new row, so no state of a run ever recurs. It is over with `unknown` too: what
+- A *run* is one attempt. A retry is a new row, so no state of a run ever recurs. One whose machine had no room for its
+  process (`refuse`) is released like one that never started. It is over with `unknown` too: what
   nobody saw, no program can find out later. Only a person can say how it ended (`vouch`, `condemn`).
 - A *delivery* is one result for one target. `unknown` means that it may have arrived; nothing resends it by itself.
 
@@ -28,7 +29,13 @@ OCCURRENCE: Table = {
 
 RUN: Table = {
     "claimed": {"start": "running", "block": "blocked", "release": "released", "call_off": "cancelled"},
-    "running": {"complete": "completed", "fail": "failed", "cancel": "cancelled", "lose": "unknown"},
+    "running": {
+        "complete": "completed",
+        "fail": "failed",
+        "cancel": "cancelled",
+        "lose": "unknown",
+        "refuse": "released",
+    },
     "completed": {},
     "failed": {},
     "cancelled": {},

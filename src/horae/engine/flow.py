@@ -5,7 +5,8 @@
 
 Planning is part of claiming: `claim_due` plans each job's next slot in the transaction that uses up this one. Every line
 that touches the store is fenced by the claim's token; when somebody else has moved the run on, the store says `Stale`
-and we stop, here and nowhere else. A crash between any two lines is made good by `recover.py`.
+and the way ends on that line (`Gateway.ended` is the one place that takes note). A crash between any two lines is made
+good by `recover.py`.
 
 What many do at the same moment is written together: `together` hands the store one of them, and it collects the others.
 """
@@ -22,7 +23,7 @@ from horae.core.retry import retry_delay
 from horae.core.skew import ahead
 from horae.engine.orders import order_for
 from horae.engine.slots import Closed
-from horae.errors import Problem, Stale
+from horae.errors import Exhausted, Problem, Stale
 from horae.ports import Ports, Tx
 
 RUN = "run"
@@ -55,23 +56,22 @@ async def step(p: Ports, spawn: Spawn, room: int | None, *, keep: bool) -> datet
 
 async def fire(claim: Claim, p: Ports) -> None:
     """The whole life of one attempt."""
-    try:
-        facts = p.runner.facts(claim.job)
-        reasons = preflight(claim.job, facts, p.unreachable, p.terms.calendars)  # preflight
-        try:
-            if reasons:
-                await conclude(claim, blocked(claim.job.name, reasons), p)
-                return
-            async with p.slots.turn(claim.job.priority):
-                started = await p.store.together(start, claim)
-                await hold(p)
-                result = await p.runner.run(order_for(claim, facts, p.settings), p.noted(claim))  # run
-        except Closed:
-            await p.store.commit(lambda tx: tx.runs.release(claim, "the gateway is stopping"))
-        else:
-            await conclude(claim, judge(claim.job.name, result), p, started)
-    except Stale:
+    facts = p.runner.facts(claim.job)
+    reasons = preflight(claim.job, facts, p.unreachable, p.terms.calendars)  # preflight
+    if reasons:
+        await conclude(claim, blocked(claim.job.name, reasons), p)
         return
+    try:
+        async with p.slots.turn(claim.job.priority):
+            started = await p.store.together(start, claim)
+            await hold(p)
+            result = await p.runner.run(order_for(claim, facts, p.settings), p.noted(claim))  # run
+    except Closed as closed:
+        await p.store.commit(lambda tx, why=str(closed): tx.runs.release(claim, why))
+    except Exhausted as refusal:
+        await p.store.commit(lambda tx, why=refusal.message: tx.runs.refuse(claim, why))
+    else:
+        await conclude(claim, judge(claim.job.name, result), p, started)
 
 
 async def hold(p: Ports) -> None:

@@ -125,6 +125,7 @@ class Gateway:
         room = most - claimed + len(self._orphans)
         if self._queued > 0 and room * 2 < most:
             room = 0  # a burst is claimed in a few large bites, not anew at each run that ends
+        room = self._slots.offered(room, self._queued)
         offered = max(0, room) if room > 0 or self._came_due else None
         self.next_due = await step(p, self._spawn, offered, keep=owns and p.lease.is_old)
         return 0 < room <= len(self._tasks) - claimed
@@ -154,6 +155,7 @@ class Gateway:
             net_s = POLL_S
         elif self._tasks:
             net_s = RENEW_EVERY_S
+        net_s = min(net_s, self._slots.asks_in_s or net_s)
         wanted = (now + timedelta(seconds=net_s), self.next_due, self._recover_at)
         return min(instant for instant in wanted if instant is not None)
 
@@ -211,15 +213,16 @@ class Gateway:
         self._tasks[task] = claim
         if name == ORPHAN:
             self._orphans.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self.ended)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def ended(self, task: asyncio.Task[None]) -> None:
+        """A claim's way is over: at its end, where somebody else had moved the run on, or by a fault of ours."""
         claim = self._tasks.pop(task)
         self._orphans.discard(task)
         self._pace.ended()
         self._woken.set()
         error = None if task.cancelled() else task.exception()
-        if error is None:
+        if error is None or isinstance(error, Stale):
             return
         if self.stopping and isinstance(error, Problem):
             log.warning("run %s: its end could not be recorded and is left to the next start: %s", claim.run_id, error)

@@ -54,7 +54,7 @@ async def recover(p: Ports, spawn: Spawn, judges_in_s: float | None) -> datetime
             left_s = max(0.0, wall_of(claim.job) - passed_s)
             spawn(claim, outlive(orphan, claim, left_s, p), ORPHAN)
         elif orphan.state != "claimed":
-            spawn(claim, settle_late(claim, p), RUN)
+            spawn(claim, finish_off(claim, p), RUN)
     soonest = p.clock.now() + timedelta(seconds=judges_in_s or 0.0)
     return min((max(each.lease_until + off, soonest) for each in others if each.owner.id not in proven), default=None)
 
@@ -81,18 +81,7 @@ def _take(
 async def outlive(orphan: Orphan, claim: Claim, left_s: float, p: Ports) -> None:
     """Wait until nothing of the process is left, then say that its end is unknown."""
     ended_by = await p.runner.outlived(orphan, left_s)
-    try:
-        await conclude(claim, lost(claim.job.name, f"{LOST}; {ended_by}" if ended_by else LOST), p)
-    except Stale:
-        return
-
-
-async def settle_late(claim: Claim, p: Ports) -> None:
-    """Deliver and settle a run that had finished."""
-    try:
-        await finish_off(claim, p)
-    except Stale:
-        return
+    await conclude(claim, lost(claim.job.name, f"{LOST}; {ended_by}" if ended_by else LOST), p)
 
 
 async def abandon(claim: Claim, why: str, p: Ports) -> None:
@@ -108,7 +97,4 @@ async def abandon(claim: Claim, why: str, p: Ports) -> None:
         tx.outbox.give_up(claim, why)
         tx.runs.settle(claim)
 
-    try:
-        await p.store.commit(end)
-    except Stale:
-        return
+    await p.store.commit(end)

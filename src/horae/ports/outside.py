@@ -54,7 +54,10 @@ class Runner(Protocol):
         ...
 
     async def run(self, order: Order, started: Callable[[int, int], Awaitable[None]]) -> Result:
-        """Run it to its end. `started(pid, pid_started)` is called once the process exists."""
+        """Run it to its end. `started(pid, pid_started)` is called once the process exists.
+
+        Raises Exhausted when the machine has no room for another process: then nothing has begun.
+        """
         ...
 
     def cancel(self, run_id: str, reason: str) -> bool:

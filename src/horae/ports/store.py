@@ -73,6 +73,10 @@ class Runs(Protocol):
         """Give back a claim that has started nothing: the slot is due again."""
         ...
 
+    def refuse(self, claim: Claim, reason: str) -> None:
+        """The same of a run that was started, and whose machine refused it a process. If it was asked to end, it is over."""
+        ...
+
     def resolve(self, run_id: str, said: str, *, actor: str, reason: str | None, again: str | None) -> int:
         """A person's word on an unknown run (`completed`, `failed`, `rerun`); `again` is the run ordered in its place.
 

@@ -14,13 +14,13 @@ from typing import Any
 from horae.core.cadence import DAMAGE, anchor_of, columns_of, slots_of
 from horae.core.definition import cadence_digest, definition, digest
 from horae.core.identity import manual_key, provisional_id, slot_key
-from horae.core.instants import from_us, to_us
+from horae.core.instants import from_us, readable, to_us
 from horae.core.model import Job
 from horae.errors import Refused
 from horae.store.database import Db
 from horae.store.journal import Journal
 from horae.store.plan import Plan, spread_of
-from horae.store.rows import local, maybe
+from horae.store.rows import local
 from horae.timing.zones import offset_s
 
 SHOWN, SHOWN_WITHIN = 3, timedelta(days=366 * 10)  # slots that the journal keeps of a new schedule
@@ -113,7 +113,11 @@ class Catalogue:
 
     def _mend(self, row: dict[str, Any]) -> bool:
         """Replace instants of a job that no calendar holds, in its row and in `row`; says whether there were any."""
-        lost = [name for name in ("anchor_at", "paused_at", "cursor_at") if not _readable(row[name])]
+        lost = [
+            name
+            for name in ("anchor_at", "paused_at", "cursor_at")
+            if row[name] is not None and not readable(row[name])
+        ]
         for name in lost:
             row[name] = self._us
             if name == "cursor_at":
@@ -337,11 +341,3 @@ def _stored(job: Job) -> dict[str, object]:
         "clock_repeat": job.clock_change.repeat,
         **columns_of(job),
     }
-
-
-def _readable(instant: int | None) -> bool:
-    try:
-        maybe(instant)
-    except DAMAGE:
-        return False
-    return True

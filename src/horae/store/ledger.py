@@ -37,6 +37,9 @@ FINISH = (
     "UPDATE run SET state = ?, reason = ?, finished_at = ?, exit_code = ?, signal = ?"
     " WHERE id = ? AND token = ? AND state = ?"
 )
+RELEASE = (
+    "UPDATE run SET state = ?, reason = ?, finished_at = ?, started_at = NULL WHERE id = ? AND token = ? AND state = ?"
+)
 OUTPUT = "INSERT INTO output (run_id, message, stdout, stderr, stdout_cut, stderr_cut) VALUES (?, ?, ?, ?, ?, ?)"
 SETTLE = (
     "UPDATE occurrence SET state = 'settled', outcome = ?, reason = ?, settled_at = ?"
@@ -141,14 +144,28 @@ class Ledger(Owners):
 
     def release(self, claim: Claim, reason: str) -> None:
         """Give back a claim of which nothing has begun: the slot is due again."""
-        allowed = sources(RUN, "release")
-        met = self._db.execute(
-            "UPDATE run SET state = ?, reason = ?, finished_at = ? WHERE id = ? AND token = ?"
-            f" AND state IN ({', '.join('?' * len(allowed))})",
-            (target(RUN, "release"), reason, self._us, claim.run_id, claim.token, *allowed),
-        )
+        self._release(claim, "release", reason)
+
+    def refuse(self, claim: Claim, reason: str) -> None:
+        """The same of a run that had started here, and whose machine refused it a process: so it had not.
+
+        If it was asked to end meanwhile, it is over.
+        """
+        asked = self._db.execute(
+            "UPDATE run SET state = 'cancelled', reason = cancel_reason, finished_at = ?, started_at = NULL"
+            " WHERE id = ? AND token = ? AND state = 'running' AND cancel_reason IS NOT NULL RETURNING reason",
+            (self._us, claim.run_id, claim.token),
+        ).fetchall()
+        if asked:
+            self._called_off(claim.run_id, claim.job_id, claim.key, claim.attempt, asked[0]["reason"])
+        else:
+            self._release(claim, "refuse", reason)
+
+    def _release(self, claim: Claim, event: str, reason: str) -> None:
+        (source,) = sources(RUN, event)
+        met = self._db.execute(RELEASE, (target(RUN, event), reason, self._us, claim.run_id, claim.token, source))
         if met.rowcount != 1:
-            raise _stale(claim, "release")
+            raise _stale(claim, event)
         self._db.execute(BACK, (None, claim.key, claim.attempt))
         tell_waiting(self._db, [claim.job_id])
         self._journal.append(
@@ -184,11 +201,15 @@ class Ledger(Owners):
             (reason, self._us, run_id, owner.id),
         ).fetchall()
         for job_id, key, attempt in met:
-            outcome, why = self._unless_it_ran(job_id, key, reason)
-            self._db.execute(SETTLE, (outcome, why, self._us, key, attempt))
-            tell_waiting(self._db, [job_id])
-            self._journal.append("cancelled", actor="gateway", job_id=job_id, key=key, run_id=run_id, reason=reason)
-            self._jobs.plan.complete_if_done(job_id)
+            self._called_off(run_id, job_id, key, attempt, reason)
+
+    def _called_off(self, run_id: str, job_id: str, key: str, attempt: int, reason: str) -> None:
+        """What follows for the slot of a run that was called off before anything had begun."""
+        outcome, why = self._unless_it_ran(job_id, key, reason)
+        self._db.execute(SETTLE, (outcome, why, self._us, key, attempt))
+        tell_waiting(self._db, [job_id])
+        self._journal.append("cancelled", actor="gateway", job_id=job_id, key=key, run_id=run_id, reason=reason)
+        self._jobs.plan.complete_if_done(job_id)
 
     def _unless_it_ran(self, job_id: str, key: str, reason: str) -> tuple[str, str]:
         """What becomes of a slot whose attempt was called off: an attempt before it may have run, and failed."""
