@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import shutil
 import signal
 import sqlite3
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -310,3 +312,23 @@ def test_folders_that_another_user_may_not_use(home: TestHome) -> None:
         assert done.returncode in (1, 3, 5), (words, done)
     assert home.digests() == before
     assert home.jobs()["kept"]["state"] == "active"
+
+
+def test_O4_without_room_for_a_process_a_slot_waits_for_it(home: TestHome) -> None:
+    """The gateway may open no more files than it has open: the machine refuses each process."""
+    with running(home) as gateway:
+        home.json("add", "every 1h", "--script", "hi.sh", "--name", "Hourly")
+        home.json("run", "hourly", "--wait")
+        pid = gateway.process.pid
+        usual = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        full = max(map(int, os.listdir(f"/proc/{pid}/fd"))) + 3  # room for a command that asks, not for three pipes
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (full, usual[1]))
+        home.write("soon", schedule=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 1)), script="hi.sh")
+        gateway.says("the machine has no room for another process (Too many open files): nothing is started for 5 s")
+        assert "no room for another process" in str(home.json("status", status=None)["problems"])
+        assert home.sql("SELECT DISTINCT state FROM run WHERE reason LIKE '%no room%'") == [("released",)]
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, usual)
+        until(lambda: [run["state"] for run in home.runs("soon", "--state", "completed")], "it runs once there is room")
+        (slot,) = home.json("why", "soon")["occurrences"]
+        assert any("released at" in line and "no room" in line for line in slot["story"]), slot["story"]
+        assert (slot["outcome"], slot["state"]) == ("ran", "settled")

@@ -61,6 +61,11 @@ class Gateway:
         """Claims that are on their way."""
         return list(self._tasks.values())
 
+    @property
+    def rests(self) -> str | None:
+        """Why it starts nothing for now; None when it does."""
+        return self._slots.rests
+
     def wake(self) -> None:
         """Look again now. Safe from any thread."""
         if self._loop is not None:

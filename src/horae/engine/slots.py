@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from itertools import count
@@ -21,6 +22,8 @@ from horae.errors import Exhausted
 from horae.limits import PROBE_S, REST_MAX_S, REST_S
 
 STOPPING = "the gateway is stopping"
+
+log = logging.getLogger("horae.gateway")
 
 
 class Closed(Exception):
@@ -41,6 +44,7 @@ class Slots:
         """How often in a row the machine was exhausted; while there are any, one goes first."""
         self._refused_for = ""
         self._rests_until_s = 0.0
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._first: asyncio.TimerHandle | None = None
         """Of who goes first: when it is known to fare well."""
         self.held = 0
@@ -79,7 +83,14 @@ class Slots:
     @property
     def rests_s(self) -> float:
         """How long nobody is let in."""
-        return max(0.0, self._rests_until_s - asyncio.get_running_loop().time()) if self._refusals else 0.0
+        if self._loop is None:  # never yet
+            return 0.0
+        return max(0.0, self._rests_until_s - self._loop.time())
+
+    @property
+    def rests(self) -> str | None:
+        """Why nothing is let in, and for how long; None while something is."""
+        return f"{self._refused_for}: nothing is started for {self.rests_s:.0f} s" if self.rests_s > 0 else None
 
     @property
     def asks_in_s(self) -> float | None:
@@ -93,8 +104,10 @@ class Slots:
         self._refusals += 1
         self._refused_for = reason
         pause_s = min(REST_MAX_S, REST_S * 2.0 ** min(self._refusals - 1, 10))
-        self._rests_until_s = asyncio.get_running_loop().time() + pause_s
+        self._loop = asyncio.get_running_loop()  # whose time others may ask for too
+        self._rests_until_s = self._loop.time() + pause_s
         self._send_away(reason)
+        log.warning("! %s", self.rests)
 
     def _fare_well(self) -> None:
         if self.rests_s == 0:

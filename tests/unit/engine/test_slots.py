@@ -140,6 +140,7 @@ def test_where_one_is_refused_those_who_wait_are_sent_away_and_nothing_is_offere
         ]
         assert (slots.offered(5, 0), slots.held) == (0, 0)
         assert slots.asks_in_s == REST_S
+        assert slots.rests == f"no room: nothing is started for {REST_S:.0f} s"
         await asyncio.sleep(REST_S + 0.001)
         assert (slots.offered(5, 0), slots.offered(5, 1)) == (1, 0), "one goes first"
 
@@ -155,7 +156,7 @@ def test_when_the_first_one_fares_well_all_are_offered_again() -> None:
         await asyncio.sleep(PROBE_S / 2)
         assert slots.offered(5, 0) == 0
         await asyncio.sleep(PROBE_S)
-        assert (slots.offered(5, 0), slots.asks_in_s) == (5, None)
+        assert (slots.offered(5, 0), slots.asks_in_s, slots.rests) == (5, None, None)
         await start(slots, refuses=True)
         assert slots.asks_in_s == REST_S, "it begins anew"
         assert await long == "ran"
