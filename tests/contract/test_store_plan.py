@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from horae.core.identity import slot_key
+from horae.core.model import Job, Owner
 from horae.errors import Refused
 from horae.limits import MISSED_ROWS_MAX
 from tests.support.builders import DAY, HOUR, MINUTE, a_job, an_ending, at
@@ -234,6 +235,97 @@ def test_P9_a_damaged_row_harms_only_itself(s: UnderTest, damage: str) -> None:
     assert met["08:02"] == ("skipped" if paused else "missed")
     s.do(lambda tx: tx.jobs.resume(bad.id, actor="person"))
     assert {claim.job_id for claim in tick(s, owner, "08:04")} == {good.id, bad.id}
+
+
+def aside(s: UnderTest, **given: Any) -> tuple[Job, Owner]:
+    """A job that was found damaged at 08:01, its first slot."""
+    bad, owner = s.put(slug="bad", **given), s.sign_on()
+    s.damage("UPDATE job SET definition = '{}' WHERE slug = 'bad'")
+    tick(s, owner, "08:01")
+    return bad, owner
+
+
+def answered(s: UnderTest, job: Job) -> dict[str, str]:
+    """Each slot's outcome; of a span each that it stands for."""
+    found: dict[str, str] = {}
+    for slot, _, outcome, count in s.slots(job, "span_count"):
+        first = at(slot)
+        for n in range(count or 1):
+            minute = f"{first + n * MINUTE:%H:%M}"
+            assert minute not in found, f"{minute} has two outcomes"
+            found[minute] = outcome or "open"
+    return found
+
+
+def minutes(first: int, last: int) -> list[str]:
+    return [f"08:{minute:02}" for minute in range(first, last + 1)]
+
+
+def test_P1_what_a_person_decided_about_a_slot_hides_none_before_it(s: UnderTest) -> None:
+    bad, owner = s.put(slug="bad"), s.sign_on()
+    exception(s, bad, at("08:20"), "skip")
+    exception(s, bad, at("08:25"), "move", at("08:00:30"))
+    assert len(tick(s, owner, "08:00:30")) == 1
+    s.damage("UPDATE job SET definition = '{}' WHERE slug = 'bad'")
+    for minute in ("08:01", "08:20", "08:30"):
+        tick(s, owner, minute)
+    s.put(bad)
+    tick(s, owner, "08:31")
+    assert list(answered(s, bad)) == minutes(1, 32)
+
+
+def test_P1_what_was_not_due_when_its_job_was_found_damaged_has_its_turn(s: UnderTest) -> None:
+    bad, owner = s.put(slug="bad", schedule=HOURLY), s.sign_on()
+    exception(s, bad, at("10:00"), "move", at("08:10"))
+    s.damage("UPDATE job SET definition = '{}' WHERE slug = 'bad'")
+    assert tick(s, owner, "08:10") == []
+    s.put(bad)
+    assert s.planned(bad) == ["09:00"]
+    assert len(tick(s, owner, "09:00")) == 1
+    assert s.planned(bad) == ["11:00"], "10:00 was moved, and blocked"
+
+
+@pytest.mark.parametrize("how", ["edited", "removed", "its digest too"])
+def test_P1_what_passed_while_a_job_was_set_aside_is_void_when_its_schedule_goes(s: UnderTest, how: str) -> None:
+    bad, owner = aside(s)
+    tick(s, owner, "08:30")
+    if how == "removed":
+        s.do(lambda tx: tx.jobs.remove(bad.id, actor="person", reason="gone"))
+    elif how == "edited":
+        s.put(a_job("bad", schedule=HOURLY))
+    else:
+        s.damage("UPDATE job SET cadence = 'zz' WHERE slug = 'bad'")
+        s.put(bad)
+    found = answered(s, bad)
+    assert [found.pop(minute) for minute in minutes(1, 30)] == ["blocked", *["void"] * 29]
+    assert set(found.values()) <= {"open"}
+
+
+def test_P1_what_passed_in_a_pause_of_a_job_that_was_set_aside_is_skipped(s: UnderTest) -> None:
+    bad, owner = aside(s, catch_up="all")
+    s.do(lambda tx: tx.jobs.pause(bad.id, actor="anna", reason=None))
+    tick(s, owner, "08:20")
+    s.do(lambda tx: tx.jobs.resume(bad.id, actor="anna"))
+    tick(s, owner, "08:30")
+    s.put(bad)
+    assert [claim.slot for claim in tick(s, owner, "08:30:30")] == [at("08:21")], "the first one after the pause"
+    found = answered(s, bad)
+    assert [found[minute] for minute in minutes(1, 20)] == ["blocked", *["skipped"] * 19]
+
+
+def test_a_one_shot_that_was_found_damaged_is_completed_once_it_is_mended(s: UnderTest) -> None:
+    bad, owner = aside(s, schedule="2026-03-02T08:01:00+00:00")
+    tick(s, owner, "08:02")
+    s.put(bad)
+    assert (s.job(bad)["state"], s.slots(bad)[0][2]) == ("completed", "blocked")
+
+
+def test_an_unreadable_instant_of_the_cadence_is_mended_too(s: UnderTest) -> None:
+    bad, owner = aside(s)
+    s.damage("UPDATE job SET cadence_at = 4611686018427387904, aside_at = 4611686018427387904 WHERE slug = 'bad'")
+    s.put(bad)
+    assert s.job(bad)["problem"] is None
+    assert len(tick(s, owner, "08:03")) == 1
 
 
 def test_P1_slots_of_a_damaged_row_are_answered_even_if_its_file_was_broken_too(s: UnderTest) -> None:

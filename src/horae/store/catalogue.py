@@ -107,15 +107,17 @@ class Catalogue:
         if not same_cadence or row["removed_at"] is not None:
             self.plan.replan(job, row)
         elif row["cursor_at"] is None and row["ending"] is None and row["completed_at"] is None:
-            # it was set aside, and what passed since is still to be answered; or held back by a `repeat` that is not used up
-            self.plan.plan_next(job.id, after=self.plan.answered_until(row) if row["problem"] is not None else None)
+            if row["aside_at"] is not None:
+                self.plan.plan_on(row)
+            else:  # held back by a `repeat` that is not used up
+                self.plan.plan_next(job.id)
         return what
 
     def _mend(self, row: dict[str, Any]) -> bool:
         """Replace instants of a job that no calendar holds, in its row and in `row`; says whether there were any."""
         lost = [
             name
-            for name in ("anchor_at", "paused_at", "cursor_at")
+            for name in ("anchor_at", "cadence_at", "paused_at", "cursor_at", "aside_at")
             if row[name] is not None and not readable(row[name])
         ]
         for name in lost:
@@ -157,6 +159,7 @@ class Catalogue:
             "enabled": int(job.enabled),
             "repeat_max": job.repeat,
             "problem": None,
+            "aside_at": None,
             "removed_at": None,
             "changed_at": self._us,
         }

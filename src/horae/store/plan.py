@@ -21,7 +21,7 @@ from horae.core.admission import not_again
 from horae.core.cadence import DAMAGE, grace_of, slots_of
 from horae.core.catchup import backlog
 from horae.core.identity import slot_key
-from horae.core.instants import from_us, to_us
+from horae.core.instants import from_us, readable, to_us
 from horae.core.model import Job
 from horae.core.spread import spread_offset_s
 from horae.core.text import clip
@@ -82,7 +82,7 @@ class Plan:
             while slot is not None and self._has_row(job_id, slot):
                 slot = slots.next_after(slot)
         except DAMAGE as error:
-            self.set_aside(job_id, error)
+            self.set_aside(job_id, error, after)
             return
         if slot is None:
             ending = (
@@ -95,8 +95,11 @@ class Plan:
         self.plan_row(row, slot)
         self._db.execute("UPDATE job SET cursor_at = ? WHERE id = ?", (to_us(slot), job_id))
 
-    def set_aside(self, job_id: str, error: Exception) -> str:
-        """What is stored of a job is damaged. Its file counts as never read, so that reading it again mends the job."""
+    def set_aside(self, job_id: str, error: Exception, answered: datetime | None = None) -> str:
+        """What is stored of a job is damaged. Its file counts as never read, so that reading it again mends the job.
+
+        The place is kept: up to its cursor, or to `answered` where that is used up, its slots have their outcomes.
+        """
         problem = f"what is stored of the job is damaged: {error}"
         text = json.dumps(
             {"code": "invalid", "message": problem, "hint": "reading its file again mends it", "details": {}}
@@ -104,20 +107,45 @@ class Plan:
         news = self._db.execute(
             "UPDATE job SET problem = ? WHERE id = ? AND problem IS DISTINCT FROM ?", (text, job_id, text)
         )
-        self._db.execute("UPDATE job SET signature = '', cursor_at = NULL WHERE id = ?", (job_id,))
+        (cursor,) = self._db.execute("SELECT cursor_at FROM job WHERE id = ?", (job_id,)).fetchone()
+        if answered is None:
+            answered = from_us(cursor) if cursor is not None and readable(cursor) else self.now
+        self._db.execute(
+            "UPDATE job SET signature = '', cursor_at = NULL, aside_at = coalesce(aside_at, ?) WHERE id = ?",
+            (to_us(answered), job_id),
+        )
         if news.rowcount == 1:  # whoever comes upon it again tells nobody anything new
             self.look_again(job_id)
             self._journal.append("quarantined", actor="gateway", job_id=job_id, problem=problem, damaged=True)
         return problem
 
-    def answered_until(self, row: dict[str, Any]) -> datetime:
-        """Up to when the slots of a job that was set aside have their outcomes, or are being run."""
-        (last,) = self._db.execute(
-            "SELECT max(coalesce(span_to, slot_at)) FROM occurrence"
-            " WHERE job_id = ? AND trigger = 'schedule' AND state <> 'planned' AND slot_at <= ?",
-            (row["id"], self._us),
+    def plan_on(self, row: dict[str, Any]) -> None:
+        """A job that was set aside is well again: its plan goes on where it stopped, and what passed since is answered."""
+        at = self._db.execute(
+            "SELECT slot_at FROM occurrence WHERE job_id = ? AND trigger = 'schedule' AND slot_at = ? AND state = 'planned'"
+            " AND exception IS NULL",
+            (row["id"], row["aside_at"]),
         ).fetchone()
-        return from_us(max(last or 0, row["cadence_at"]))
+        if at is not None:  # not even that one has come due yet
+            self._db.execute("UPDATE job SET cursor_at = ? WHERE id = ?", (at[0], row["id"]))
+            return
+        self.plan_next(row["id"], after=from_us(row["aside_at"]))
+        self.complete_if_done(row["id"])
+
+    def close_gap(self, row: dict[str, Any], outcome: str, reason: str, until: datetime) -> None:
+        """The slots that came due while a job was set aside end so, as far as its schedule can be read."""
+        if row["aside_at"] is None:
+            return
+        with suppress(*DAMAGE):
+            slots = slots_of(row)
+            first = slots.next_after(from_us(row["aside_at"]))
+            while first is not None and self._has_row(row["id"], first):
+                first = slots.next_after(first)
+            if first is not None and first <= until:
+                self.plan_row(row, first)
+                item = self._one(f"{SLOTS} AND slot_at = ?", row["id"], to_us(first))
+                self._settle({**row, "cursor_at": to_us(first)}, item, outcome, reason, until)
+        self._db.execute("UPDATE job SET aside_at = ? WHERE id = ?", (to_us(self.now), row["id"]))
 
     def note_planned(self, job_id: str, key: str, schedule: str, zone: str) -> None:
         """Why a slot has a row."""
@@ -144,13 +172,15 @@ class Plan:
     def complete_if_done(self, job_id: str) -> None:
         """Mark the job completed when nothing of it is open and nothing more will be planned."""
         row = self._one(
-            "SELECT id, ending, repeat_max, counted, completed_at, cursor_at, removed_at FROM job WHERE id = ?", job_id
+            "SELECT id, ending, repeat_max, counted, completed_at, cursor_at, removed_at, aside_at FROM job WHERE id = ?",
+            job_id,
         )
         if (
             row is None
             or row["cursor_at"] is not None
             or row["completed_at"] is not None
             or row["removed_at"] is not None
+            or row["aside_at"] is not None
         ):
             return
         if self._db.execute(
@@ -197,6 +227,7 @@ class Plan:
                 self._journal.append(
                     "unplanned", actor="gateway", job_id=old["id"], key=key, reason=reason, exception=exception
                 )
+        self.close_gap(old, "void", reason, self.now)
 
     def drop_orders(self, job_id: str, reason: str) -> None:
         """Manual runs that were ordered and have not begun, or were given back, will not: they are void.
@@ -217,6 +248,7 @@ class Plan:
             self._settle(row, item, "skipped", str(reason), self.now - spread_of(row))
             if item["slot_at"] == row["cursor_at"]:
                 self.plan_next(row["id"])
+        self.close_gap(row, "skipped", str(reason), self.now - spread_of(row))
         if due:
             self.complete_if_done(row["id"])
 
