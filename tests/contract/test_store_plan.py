@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from horae.core.identity import slot_key
-from horae.core.model import Job, Owner
+from horae.core.model import End, Job, Owner, Receipt, Retries
 from horae.errors import Refused
 from horae.limits import MISSED_ROWS_MAX
 from tests.support.builders import DAY, HOUR, MINUTE, a_job, an_ending, at
@@ -519,9 +519,35 @@ def test_O13_a_run_that_was_released_after_the_cadence_changed_does_not_count(s:
     s.clock.time = at("09:01")
     s.put(a_job(schedule="30 * * * *", repeat=1))
     s.do(lambda tx: tx.runs.release(claim, "why"))
-    assert len(tick(s, owner, "09:02")) == 1
+    assert tick(s, owner, "09:02") == []
+    assert s.slots(job, "reason")[0] == ("09:00", "settled", "void", "the schedule was changed")
     assert s.planned(job) == ["09:30"]
     assert [len(tick(s, owner, minute)) for minute in ("09:30", "10:30")] == [1, 0]
+
+
+def test_O13_what_the_new_cadence_has_too_is_due_again(s: UnderTest) -> None:
+    job, owner = s.put(schedule=HOURLY), s.sign_on()
+    s.clock.time = at("09:00")
+    (claim,) = s.claim(owner)
+    s.clock.time = at("09:01")
+    s.put(a_job(schedule="0,30 * * * *"))
+    s.do(lambda tx: tx.runs.release(claim, "why"))
+    assert [again.slot for again in tick(s, owner, "09:02")] == [at("09:00")]
+    assert s.slots(job)[0] == ("09:00", "settled", "ran")
+
+
+def test_O13_a_failure_is_not_tried_again_by_a_schedule_that_its_slot_is_not_of(s: UnderTest) -> None:
+    job, owner = s.put(schedule=HOURLY, retries=Retries(max=2, backoff_s=60.0)), s.sign_on()
+    s.clock.time = at("09:00")
+    (claim,) = s.claim(owner)
+    s.do(lambda tx: tx.runs.start(claim))
+    s.clock.time = at("09:01")
+    s.put(a_job(schedule="30 * * * *", retries=Retries(max=2, backoff_s=60.0)))
+    s.do(lambda tx: tx.runs.conclude_all([End(claim, an_ending("fail"), {"local": Receipt("accept")}, retry_s=60.0)]))
+    ended = s.slots(job, "reason")[0]
+    assert ended[:3] == ("09:00", "settled", "ran")
+    assert ended[3].endswith("; not tried again: the schedule was changed")
+    assert [row["state"] for row in s.rows("SELECT state FROM delivery")] == ["delivered"], "it is told now"
 
 
 def test_a_moved_slot_that_the_new_cadence_keeps_counts_for_it(s: UnderTest) -> None:

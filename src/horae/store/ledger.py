@@ -11,11 +11,13 @@ that a statement met tells whether all of them were still ours; only when it doe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from horae.core.admission import early, not_again
+from horae.core.cadence import DAMAGE, slots_of
 from horae.core.instants import to_us
 from horae.core.model import Claim, End, Ending, Owner, Receipt, Terms
 from horae.core.outcome import gist
@@ -29,6 +31,7 @@ from horae.store.database import Db
 from horae.store.journal import Journal
 from horae.store.outbox import Outbox
 from horae.store.owners import Owners
+from horae.store.plan import CHANGED
 from horae.store.rows import maybe
 from horae.store.waiting import tell_waiting
 
@@ -56,6 +59,10 @@ ASKED = (
 LAST = (
     "SELECT r.reason, o.trigger FROM run r JOIN occurrence o ON o.key = r.key"
     " WHERE r.key = ? AND r.started_at IS NOT NULL ORDER BY r.attempt DESC LIMIT 1"
+)
+CHANGED_SINCE = (
+    "SELECT j.* FROM job j JOIN run r ON r.job_id = j.id"
+    " WHERE r.id = ? AND r.claimed_at <= j.cadence_at AND j.removed_at IS NULL"
 )
 ANYWHERE = Terms()
 CONTENDED = timedelta(milliseconds=100)  # a transaction elsewhere that is in the way is over by then
@@ -166,11 +173,28 @@ class Ledger(Owners):
         met = self._db.execute(RELEASE, (target(RUN, event), reason, self._us, claim.run_id, claim.token, source))
         if met.rowcount != 1:
             raise _stale(claim, event)
-        self._db.execute(BACK, (None, claim.key, claim.attempt))
+        about: dict[str, Any] = {"actor": "gateway", "job_id": claim.job_id, "key": claim.key}
+        self._journal.append("released", run_id=claim.run_id, reason=reason, **about)
         tell_waiting(self._db, [claim.job_id])
-        self._journal.append(
-            "released", actor="gateway", job_id=claim.job_id, key=claim.key, run_id=claim.run_id, reason=reason
-        )
+        if not self._outlived(claim):
+            self._db.execute(BACK, (None, claim.key, claim.attempt))
+            self._db.notify()  # it is due again, for whoever has room
+            return
+        outcome, why = self._unless_it_ran(claim.job_id, claim.key, "void", CHANGED)
+        self._db.execute(SETTLE, (outcome, why, self._us, claim.key, claim.attempt))
+        self._journal.append(outcome, reason=why, **about)
+        self._jobs.plan.complete_if_done(claim.job_id)
+
+    def _outlived(self, claim: Claim) -> bool:
+        """Whether a slot that was claimed is none of its job's any more: its cadence was changed since."""
+        if claim.trigger != "schedule":
+            return False
+        row = self._db.execute(CHANGED_SINCE, (claim.run_id,)).fetchone()
+        if row is None:
+            return False
+        with suppress(*DAMAGE):  # of a schedule that cannot be read whoever claims next says so
+            return not slots_of(row).contains(claim.slot)
+        return False
 
     # ── asked to end ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -205,17 +229,17 @@ class Ledger(Owners):
 
     def _called_off(self, run_id: str, job_id: str, key: str, attempt: int, reason: str) -> None:
         """What follows for the slot of a run that was called off before anything had begun."""
-        outcome, why = self._unless_it_ran(job_id, key, reason)
+        outcome, why = self._unless_it_ran(job_id, key, "skipped", reason)
         self._db.execute(SETTLE, (outcome, why, self._us, key, attempt))
         tell_waiting(self._db, [job_id])
         self._journal.append("cancelled", actor="gateway", job_id=job_id, key=key, run_id=run_id, reason=reason)
         self._jobs.plan.complete_if_done(job_id)
 
-    def _unless_it_ran(self, job_id: str, key: str, reason: str) -> tuple[str, str]:
-        """What becomes of a slot whose attempt was called off: an attempt before it may have run, and failed."""
+    def _unless_it_ran(self, job_id: str, key: str, outcome: str, reason: str) -> tuple[str, str]:
+        """What becomes of a slot whose attempt did not begin after all: an attempt before it may have run, and failed."""
         last = self._db.execute(LAST, (key,)).fetchone()
         if last is None:
-            return "skipped", reason
+            return outcome, reason
         if last["trigger"] == "schedule":
             self._jobs.plan.count_run(job_id, key)
         return "ran", not_again(last["reason"], reason)
@@ -307,6 +331,8 @@ class Ledger(Owners):
         over = early(candidate(row))
         if over is not None:
             said = over.reason
+        elif self._outlived(claim):
+            said = not_again(reason, CHANGED)
         elif claim.trigger == "schedule" and gives_way(
             claim.job, self.now + timedelta(seconds=after_s), maybe(row["next_due"])
         ):

@@ -39,6 +39,7 @@ SELECT key, slot_at, due_at, exception, attempts, run_id,
 FROM occurrence WHERE job_id = ? AND trigger = '{trigger}' AND state = 'planned'
 """
 SLOTS = OPEN.format(trigger="schedule")
+CHANGED = "the schedule was changed"
 SETTLE = (
     "UPDATE occurrence SET state = 'settled', outcome = ?, reason = ?, settled_at = ?, span_to = ?, span_count = ?,"
     " waits_for = NULL WHERE key = ? AND state = 'planned'"
@@ -207,7 +208,7 @@ class Plan:
         assert row is not None, "it has just been written"
         slots = slots_of(row)
         if old is not None:
-            self.drop(old, "the schedule was changed", keep=slots)
+            self.drop(old, CHANGED, keep=slots)
         self.plan_next(job.id, after=self.now - grace_of(slots))
         self.complete_if_done(job.id)
 
