@@ -18,6 +18,7 @@ from horae.core.model import Order, Result
 from horae.errors import Exhausted
 from horae.ports import Settings
 from horae.runners.process import ProcessRunner
+from horae.runners.scripts import script_facts
 
 
 @pytest.fixture
@@ -59,7 +60,10 @@ def test_output_and_exit_status_come_back(runner: ProcessRunner) -> None:
     assert result == Result(7, None, "out\n", "err\n", 0, 0)
 
 
-def test_a_machine_without_room_for_a_process_is_told_from_a_program_that_cannot_start(runner: ProcessRunner) -> None:
+def test_a_machine_without_room_for_a_process_is_told_from_a_program_that_cannot_start(
+    runner: ProcessRunner, tmp_path: Path
+) -> None:
+    (tmp_path / "hi.sh").write_text("echo hi\n")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     nowhere = run(runner, order("/no/such/program"))
     assert nowhere.refused == "No such file or directory"
@@ -71,6 +75,8 @@ def test_a_machine_without_room_for_a_process_is_told_from_a_program_that_cannot
         try:
             with pytest.raises(Exhausted, match=r"no room for another process \(Too many open files\)"):
                 await runner.run(sh("echo out"), nobody)
+            with pytest.raises(Exhausted, match="no room"):  # not blocked, as if its script could not be read
+                script_facts("hi.sh", str(tmp_path), os.environ["PATH"])
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         assert (await runner.run(sh("echo out"), nobody)).stdout == "out\n"

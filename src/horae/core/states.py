@@ -28,7 +28,13 @@ OCCURRENCE: Table = {
 }
 
 RUN: Table = {
-    "claimed": {"start": "running", "block": "blocked", "release": "released", "call_off": "cancelled"},
+    "claimed": {
+        "start": "running",
+        "block": "blocked",
+        "release": "released",
+        "refuse": "released",
+        "call_off": "cancelled",
+    },
     "running": {
         "complete": "completed",
         "fail": "failed",

@@ -56,19 +56,20 @@ async def step(p: Ports, spawn: Spawn, room: int | None, *, keep: bool) -> datet
 
 async def fire(claim: Claim, p: Ports) -> None:
     """The whole life of one attempt."""
-    facts = p.runner.facts(claim.job)
-    reasons = preflight(claim.job, facts, p.unreachable, p.terms.calendars)  # preflight
-    if reasons:
-        await conclude(claim, blocked(claim.job.name, reasons), p)
-        return
     try:
+        facts = p.runner.facts(claim.job)
+        reasons = preflight(claim.job, facts, p.unreachable, p.terms.calendars)  # preflight
+        if reasons:
+            await conclude(claim, blocked(claim.job.name, reasons), p)
+            return
         async with p.slots.turn(claim.job.priority):
             started = await p.store.together(start, claim)
             await hold(p)
             result = await p.runner.run(order_for(claim, facts, p.settings), p.noted(claim))  # run
     except Closed as closed:
         await p.store.commit(lambda tx, why=str(closed): tx.runs.release(claim, why))
-    except Exhausted as refusal:
+    except Exhausted as refusal:  # the machine has no room for it: nothing has begun
+        p.slots.refused(refusal.message)
         await p.store.commit(lambda tx, why=refusal.message: tx.runs.refuse(claim, why))
     else:
         await conclude(claim, judge(claim.job.name, result), p, started)

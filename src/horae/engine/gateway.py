@@ -62,9 +62,9 @@ class Gateway:
         return list(self._tasks.values())
 
     @property
-    def rests(self) -> str | None:
-        """Why it starts nothing for now; None when it does."""
-        return self._slots.rests
+    def short_of(self) -> str | None:
+        """What its machine has no room for, and what follows; None while it has."""
+        return self._slots.short_of
 
     def wake(self) -> None:
         """Look again now. Safe from any thread."""
@@ -130,7 +130,7 @@ class Gateway:
         room = most - claimed + len(self._orphans)
         if self._queued > 0 and room * 2 < most:
             room = 0  # a burst is claimed in a few large bites, not anew at each run that ends
-        room = self._slots.offered(room, self._queued)
+        room = self._slots.offered(room, claimed - len(self._orphans))
         offered = max(0, room) if room > 0 or self._came_due else None
         self.next_due = await step(p, self._spawn, offered, keep=owns and p.lease.is_old)
         return 0 < room <= len(self._tasks) - claimed
@@ -160,7 +160,7 @@ class Gateway:
             net_s = POLL_S
         elif self._tasks:
             net_s = RENEW_EVERY_S
-        net_s = min(net_s, self._slots.asks_in_s or net_s)
+        net_s = min(net_s, self._slots.changes_in_s or net_s)
         wanted = (now + timedelta(seconds=net_s), self.next_due, self._recover_at)
         return min(instant for instant in wanted if instant is not None)
 

@@ -78,6 +78,10 @@ class Turns(Protocol):
 
     def turn(self, priority: int = ...) -> AbstractAsyncContextManager[None]: ...
 
+    def refused(self, reason: str) -> None:
+        """The machine had no room for one more: fewer are let in for a while."""
+        ...
+
 
 class Trust(Protocol):
     """A gateway's own view of its lease (see `engine/lease.py`)."""

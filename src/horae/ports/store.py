@@ -74,7 +74,7 @@ class Runs(Protocol):
         ...
 
     def refuse(self, claim: Claim, reason: str) -> None:
-        """The same of a run that was started, and whose machine refused it a process. If it was asked to end, it is over."""
+        """The same of a run, started or not, whose machine had no room for its process. If it was asked to end, it is over."""
         ...
 
     def resolve(self, run_id: str, said: str, *, actor: str, reason: str | None, again: str | None) -> int:

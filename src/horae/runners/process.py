@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import os
 import signal
 import subprocess
@@ -20,18 +19,18 @@ from dataclasses import dataclass, field
 
 from horae.core.model import Job, Order, Owner, Result
 from horae.core.preflight import Facts
-from horae.errors import Exhausted, Problem
+from horae.errors import Problem
 from horae.limits import KILL_GRACE_S
 from horae.ports import Orphan, Settings
 from horae.runners.capture import Capture
 from horae.runners.liveness import HOST, gone, host_id, remains, started_at
+from horae.runners.room import exhausted
 from horae.runners.scripts import facts_for
 from horae.timing.durations import duration_words
 
 READ_BYTES = 65536
 DRAIN_READS_MAX = 64  # after the end: what is in the pipe, but not for ever from a child that goes on writing
 OVER = "its wall limit passed, so what was left of it was ended"
-NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)  # for now; whatever else is wrong stays so
 NOTED_AFTER_S = 0.2  # a run that ends sooner is not worth a write that says which process it was
 
 
@@ -77,11 +76,8 @@ class ProcessRunner:
                 bufsize=0,
             )
         except (OSError, ValueError) as error:
-            if isinstance(error, OSError) and error.errno in NO_ROOM:
-                says = f"the machine has no room for another process ({error.strerror})"
-                raise Exhausted(
-                    says, "look at what else runs on it, and at the limits of processes and files"
-                ) from error
+            if (refusal := exhausted(error)) is not None:
+                raise refusal from error
             why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             return Result(None, None, "", "", 0, 0, refused=why)
         loop = asyncio.get_running_loop()

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from horae.core.model import Job
 from horae.core.preflight import Facts
+from horae.runners.room import exhausted
 
 BY_ENDING = {
     ".sh": ("/bin/sh",),
@@ -53,6 +54,8 @@ def script_facts(name: str, folder: str, path: str, *, shared: bool = False) -> 
         with open(file, "rb") as opened:
             head = opened.read(SHEBANG_BYTES_MAX)
     except OSError as error:
+        if (refusal := exhausted(error)) is not None:  # no fault of the job's
+            raise refusal from error
         return Facts(problems=(f"script {name} cannot be read: {error.strerror}",))
     argv, problem = interpreter(head, file, path)
     if problem is not None:

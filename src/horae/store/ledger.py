@@ -40,9 +40,7 @@ FINISH = (
     "UPDATE run SET state = ?, reason = ?, finished_at = ?, exit_code = ?, signal = ?"
     " WHERE id = ? AND token = ? AND state = ?"
 )
-RELEASE = (
-    "UPDATE run SET state = ?, reason = ?, finished_at = ?, started_at = NULL WHERE id = ? AND token = ? AND state = ?"
-)
+RELEASE = "UPDATE run SET state = ?, reason = ?, finished_at = ?, started_at = NULL WHERE id = ? AND token = ?"
 OUTPUT = "INSERT INTO output (run_id, message, stdout, stderr, stdout_cut, stderr_cut) VALUES (?, ?, ?, ?, ?, ?)"
 SETTLE = (
     "UPDATE occurrence SET state = 'settled', outcome = ?, reason = ?, settled_at = ?"
@@ -154,7 +152,7 @@ class Ledger(Owners):
         self._release(claim, "release", reason)
 
     def refuse(self, claim: Claim, reason: str) -> None:
-        """The same of a run that had started here, and whose machine refused it a process: so it had not.
+        """The same of a run, started or not, whose machine had no room for its process: so nothing has begun.
 
         If it was asked to end meanwhile, it is over.
         """
@@ -169,8 +167,11 @@ class Ledger(Owners):
             self._release(claim, "refuse", reason)
 
     def _release(self, claim: Claim, event: str, reason: str) -> None:
-        (source,) = sources(RUN, event)
-        met = self._db.execute(RELEASE, (target(RUN, event), reason, self._us, claim.run_id, claim.token, source))
+        allowed = sources(RUN, event)
+        met = self._db.execute(
+            f"{RELEASE} AND state IN ({', '.join('?' * len(allowed))})",
+            (target(RUN, event), reason, self._us, claim.run_id, claim.token, *allowed),
+        )
         if met.rowcount != 1:
             raise _stale(claim, event)
         about: dict[str, Any] = {"actor": "gateway", "job_id": claim.job_id, "key": claim.key}

@@ -22,6 +22,8 @@ FOLDER = os.path.join(os.path.dirname(__file__), "migrations", "postgres")
 OLDEST_SERVER = 130000
 MIGRATIONS = 0x686F_7261_65  # the advisory lock of whoever changes the schema
 MIGRATION_S = 60
+LARGE = ("job", "occurrence", "run", "output", "delivery", "journal")  # tables that grow
+STOCK_MS = 500
 
 
 def one(answer: Rows) -> Any:
@@ -92,15 +94,18 @@ def migrate(db: PostgresDb, path: str) -> int:
 
 
 def take_stock(db: PostgresDb) -> None:
-    """Have tables counted that the server takes for empty and that are not: it would go on planning as if they were.
+    """Have our tables counted that the server takes for empty and that are not: it would go on planning as if they were.
 
-    It counts them by itself within a minute or so, which is too late for thousands of jobs that were just stored.
+    It counts them by itself within a minute or so, which is too late for thousands of jobs that were just stored. Nothing
+    depends on it: whatever is in the way, such as a lock that somebody else has, it is left to the server.
     """
-    unknown = db.execute(
-        "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
-        " AND reltuples <= 0 AND pg_relation_size(oid) > 0 ORDER BY relname"
-    ).fetchall()
-    with suppress(psycopg.errors.LockNotAvailable):  # somebody else is at it
+    with suppress(psycopg.Error), db.link.transaction():
+        db.at_once(f"SET LOCAL lock_timeout = '{STOCK_MS}ms'")
+        unknown = db.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
+            " AND reltuples <= 0 AND relname = ANY(?) AND pg_relation_size(oid) > 0 ORDER BY relname",
+            (list(LARGE),),
+        ).fetchall()
         for (name,) in unknown:
             db.at_once(f"ANALYZE {name}")
 

@@ -70,8 +70,8 @@ class Answers:
         overdue = gateway.next_due is not None and (now - gateway.next_due).total_seconds() > STUCK_S
         if overdue and (looked is None or (now - looked).total_seconds() > STUCK_S):
             problems.append("the timer is stuck: a due instant passed and was not looked at")
-        if gateway.rests is not None:
-            problems.append(gateway.rests)
+        if gateway.short_of is not None:
+            problems.append(gateway.short_of)
         found = status_of(self._home)
         return {
             **found,

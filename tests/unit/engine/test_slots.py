@@ -8,7 +8,7 @@ import pytest
 
 from horae.engine.slots import Closed, Slots
 from horae.errors import Exhausted
-from horae.limits import PROBE_S, REST_MAX_S, REST_S
+from horae.limits import GROW_S, REST_MAX_S, REST_S
 from tests.support.virtual import run_virtually
 
 
@@ -117,84 +117,126 @@ def test_an_error_inside_gives_the_slot_back() -> None:
 # ── a machine that has no room for a process
 
 
-async def start(slots: Slots, refuses: bool, takes_s: float = 100.0) -> str:
-    try:
-        async with slots.turn():
-            if refuses:
-                raise Exhausted("no room")
-            await asyncio.sleep(takes_s)
-    except Exhausted:
-        return "refused"
-    except Closed as closed:
-        return f"sent away: {closed}"
-    return "ran"
+class Machine:
+    """It has room for so many processes."""
+
+    def __init__(self, room: int, limit: int) -> None:
+        self.room, self.live = room, 0
+        self.slots = Slots(limit)
+
+    async def start(self, takes_s: float = 100.0) -> str:
+        """As the flow does: a turn, a process, and a word about a refusal."""
+        try:
+            async with self.slots.turn():
+                if self.live >= self.room:
+                    raise Exhausted("no room")
+                self.live += 1
+                await asyncio.sleep(takes_s)
+                self.live -= 1
+        except Exhausted as refusal:
+            self.slots.refused(refusal.message)
+            return "refused"
+        except Closed as closed:
+            return f"sent away: {closed}"
+        return "ran"
 
 
-def test_where_one_is_refused_those_who_wait_are_sent_away_and_nothing_is_offered_for_a_while() -> None:
+def test_beside_live_runs_the_bound_sinks_to_what_the_machine_has_room_for() -> None:
     async def main() -> None:
-        slots = Slots(1)
-        assert slots.offered(5, 0) == 5
-        assert await asyncio.gather(*(start(slots, n == 0) for n in range(3))) == [
-            "refused",
-            *["sent away: no room"] * 2,
-        ]
-        assert (slots.offered(5, 0), slots.held) == (0, 0)
-        assert slots.asks_in_s == REST_S
-        assert slots.rests == f"no room: nothing is started for {REST_S:.0f} s"
-        await asyncio.sleep(REST_S + 0.001)
-        assert (slots.offered(5, 0), slots.offered(5, 1)) == (1, 0), "one goes first"
+        machine = Machine(room=3, limit=8)
+        slots = machine.slots
+        ends = [asyncio.create_task(machine.start(takes_s=5.0)) for _ in range(12)]
+        await asyncio.sleep(1)
+        assert (slots.held, machine.live, slots.rests_s) == (3, 3, 0)
+        assert slots.short_of == "no room: 3 at a time for now, instead of 8"
+        assert slots.offered(50, slots.held) == 0
+        answers = await asyncio.gather(*ends)
+        assert answers.count("ran") >= 10, "who waited has had a turn"
+        assert answers.count("ran") + answers.count("refused") == 12
 
     run_virtually(main())
 
 
-def test_when_the_first_one_fares_well_all_are_offered_again() -> None:
+def test_without_another_refusal_the_bound_grows_until_it_is_what_it_was() -> None:
     async def main() -> None:
-        slots = Slots(4)
-        await start(slots, refuses=True)
-        await asyncio.sleep(REST_S + 0.001)
-        long = asyncio.create_task(start(slots, refuses=False))
-        await asyncio.sleep(PROBE_S / 2)
-        assert slots.offered(5, 0) == 0
-        await asyncio.sleep(PROBE_S)
-        assert (slots.offered(5, 0), slots.asks_in_s, slots.rests) == (5, None, None)
-        await start(slots, refuses=True)
-        assert slots.asks_in_s == REST_S, "it begins anew"
-        assert await long == "ran"
-
-    run_virtually(main())
-
-
-def test_a_short_run_that_ends_well_is_enough() -> None:
-    async def main() -> None:
-        slots = Slots(4)
-        await start(slots, refuses=True)
-        await asyncio.sleep(REST_S + 0.001)
-        await start(slots, refuses=False, takes_s=0.1)
-        assert slots.offered(5, 0) == 5
-
-    run_virtually(main())
-
-
-def test_the_rests_grow_while_it_goes_on_and_several_refusals_at_once_are_one() -> None:
-    async def main() -> None:
-        slots, rests = Slots(4), []
+        machine = Machine(room=3, limit=8)
+        slots = machine.slots
+        ends = [asyncio.create_task(machine.start(takes_s=1.0)) for _ in range(4)]
+        await asyncio.gather(*ends)
+        machine.room = 100
+        seen = []
         for _ in range(6):
-            await asyncio.gather(*(start(slots, refuses=True) for _ in range(3)))
-            rests.append(slots.rests_s)
-            await asyncio.sleep(slots.rests_s + 0.001)
+            seen.append((slots.offered(50, slots.held), slots.changes_in_s))
+            await asyncio.sleep(GROW_S)
+        assert seen == [(3, GROW_S), (4, GROW_S), (5, GROW_S), (6, GROW_S), (7, GROW_S), (50, None)]
+        assert slots.short_of is None
+
+    run_virtually(main())
+
+
+def test_where_nothing_is_live_those_who_wait_are_sent_away_and_nobody_is_let_in_for_a_while() -> None:
+    async def main() -> None:
+        machine = Machine(room=0, limit=1)
+        slots = machine.slots
+        answers = await asyncio.gather(*(machine.start() for _ in range(3)))
+        assert answers == ["refused", *["sent away: no room"] * 2]
+        assert (slots.offered(5, 0), slots.held, slots.rests_s) == (0, 0, REST_S)
+        assert slots.short_of == f"no room: nothing is started for {REST_S:.0f} s"
+        assert await machine.start() == "sent away: no room"
+        machine.room = 5
+        await asyncio.sleep(REST_S + 0.001)
+        assert await machine.start() == "ran"
+
+    run_virtually(main())
+
+
+def test_who_waits_when_the_rest_begins_is_sent_away_even_if_it_was_just_let_in() -> None:
+    async def main() -> None:
+        machine = Machine(room=0, limit=2)
+        answers = await asyncio.gather(*(machine.start() for _ in range(9)))
+        assert answers.count("refused") <= 3
+        assert machine.slots.rests_s == REST_S
+
+    run_virtually(main())
+
+
+def test_after_a_rest_one_goes_first() -> None:
+    async def main() -> None:
+        machine = Machine(room=0, limit=8)
+        slots = machine.slots
+        await machine.start()
+        await asyncio.sleep(REST_S + 0.001)
+        assert slots.offered(50, slots.held) == 1
+        assert await machine.start() == "refused"
+        assert slots.rests_s == 2 * REST_S
+        await asyncio.sleep(2 * REST_S + GROW_S - 0.001)
+        assert slots.offered(50, slots.held) == 1
+        await asyncio.sleep(0.002)
+        assert slots.offered(50, slots.held) == 2, "nobody was refused meanwhile"
+
+    run_virtually(main())
+
+
+def test_the_rests_grow_while_it_goes_on() -> None:
+    async def main() -> None:
+        machine, rests = Machine(room=0, limit=4), []
+        for _ in range(6):
+            await asyncio.gather(*(machine.start() for _ in range(3)))
+            rests.append(machine.slots.rests_s)
+            await asyncio.sleep(machine.slots.rests_s + 0.001)
         assert rests == pytest.approx([REST_S, 2 * REST_S, 4 * REST_S, 8 * REST_S, REST_MAX_S, REST_MAX_S])
         assert REST_MAX_S < 16 * REST_S
 
     run_virtually(main())
 
 
-def test_what_began_before_and_ends_during_a_rest_does_not_end_it() -> None:
+def test_what_was_live_before_the_rest_does_not_end_it() -> None:
     async def main() -> None:
-        slots = Slots(4)
-        early = asyncio.create_task(start(slots, refuses=False, takes_s=1.0))
-        await asyncio.sleep(0.1)
-        await start(slots, refuses=True)
-        assert await early == "ran"
-        assert slots.offered(5, 0) == 0
+        machine = Machine(room=0, limit=4)
+        await machine.start()
+        machine.room, machine.live = 5, 0
+        async with asyncio.timeout(1):
+            assert await machine.start(takes_s=0.1) == "sent away: no room"
+        assert machine.slots.offered(5, 0) == 0
 
     run_virtually(main())
