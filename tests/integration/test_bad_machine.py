@@ -20,6 +20,17 @@ from tests.support.process import TestHome, finish, new_home, running, start, un
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
 
 
+def test_a_file_that_was_saved_while_the_store_refused_is_taken_in_once_it_can_be(home: TestHome) -> None:
+    with running(home) as gateway:
+        gateway.says("ready")
+        with contextlib.closing(sqlite3.connect(home.path / "state" / "runtime.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")  # a backup, say, that takes longer than anybody waits
+            home.write("late", schedule="every 1h", script="hi.sh")
+            gateway.says("job files could not be taken in")
+            other.execute("ROLLBACK")
+        home.state_of("late", "active")
+
+
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[TestHome]:
     """A home on a file system of four megabytes."""

@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 
 from horae import __version__, config
-from horae.app.reload import Report, reload
+from horae.app.reload import reload
 from horae.app.zonedata import Change, follow_zone_data
 from horae.clock import SystemClock
 from horae.control.place import HomeLock
@@ -40,7 +40,7 @@ from horae.wiring.answers import Answers
 from horae.wiring.assembly import home_over, scripts_of, sender
 from horae.wiring.backing import SharedDatabase, backing_of
 from horae.wiring.daily import Daily
-from horae.wiring.mending import Mending
+from horae.wiring.mending import Mending, take_in, tell_held
 from horae.wiring.scripts import Following
 
 PROGRESS_FROM, PROGRESS_EVERY = 2000, 5000  # job files that are read: fewer go by unnoticed
@@ -85,12 +85,13 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         whole = home_over(
             settings, backing, writer, clock, ready.facts, actor="gateway", gateway=True, wake=gateway.wake
         )
-        store.listen(Mending(whole).tell)
+        mending = Mending(whole)
+        store.listen(mending.tell)
         echo(f"Horae {__version__}  ·  {_where(home, settings)}  ·  log {path}")
         if isinstance(backing, SharedDatabase) and mirror is not None:
             await _follow_database(stack, backing, whole, mirror, gateway)
         else:
-            await _follow_files(stack, whole, echo)
+            await _follow_files(stack, whole, mending, echo)
         _tell_zone_data(await asyncio.to_thread(follow_zone_data, whole, backing.alone))
         stack.callback(Daily(whole).close)
         answers = Answers(whole, gateway, runner, since, trouble, store.path)
@@ -120,13 +121,13 @@ def _where(home: str, settings: Settings) -> str:
     return f"home {home}{'' if settings.store is None else ', with a shared database'}{labels}"
 
 
-async def _follow_files(stack: AsyncExitStack, whole: Home, echo: Callable[[str], None]) -> None:
+async def _follow_files(stack: AsyncExitStack, whole: Home, mending: Mending, echo: Callable[[str], None]) -> None:
     """Take in the job files, and from now on every change of them."""
-    watch = FolderWatch(whole.folder.root, partial(_edited, whole))
+    watch = FolderWatch(whole.folder.root, lambda slugs: take_in(whole, slugs, mending))
     watch.start()  # before the files are read, so that no edit falls between the two
     stack.callback(watch.close)
     report = await asyncio.to_thread(reload, whole, None, partial(_progress, echo))
-    _tell(report)
+    tell_held(report)
 
 
 async def _follow_database(
@@ -169,22 +170,9 @@ def _asked_to_stop(gateway: Gateway, writer: GroupWriter, drain_s: float) -> Non
     gateway.stop()
 
 
-def _edited(home: Home, slugs: list[str] | None) -> None:
-    """Files changed; called on the watching thread."""
-    try:
-        _tell(reload(home, slugs))
-    except Problem as problem:
-        log.warning("job files could not be taken in: %s", problem.message)
-
-
 def _progress(echo: Callable[[str], None], done: int, total: int) -> None:
     if total > PROGRESS_FROM and (done == total or done % PROGRESS_EVERY == 0):
         echo(f"reading job files: {done:,} of {total:,}")
-
-
-def _tell(report: Report) -> None:
-    if report.held:
-        log.warning("! %d job files vanished at once; their jobs are held until a person decides", len(report.held))
 
 
 def _tell_zone_data(change: Change | None) -> None:
