@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -200,6 +201,23 @@ def test_P5_O5_O23_whoever_stood_still_before_a_message_sends_nothing() -> None:
         lost = [row["run_id"] for row in world.rows("SELECT run_id FROM delivery WHERE state = 'unknown'")]
         assert lost == [sends[0].run_id]
         assert lost[0] not in {run_id for run_id, *_ in world.sent}
+
+    life(story)
+
+
+def test_P5_what_may_have_arrived_is_sent_again_where_the_target_takes_it_as_one() -> None:
+    async def story(world: World) -> None:
+        world.idempotent = True
+        world.take_in(TIDES)
+        first = world.start(EAST)
+        stall_at(world, first.name, "send", "after")  # it arrives, and its gateway dies before it learns of it
+        await nap(130)
+        world.start(WEST)
+        await nap(10 * 60)
+        await world.quiet(HOUR)
+        twice = [run for run, count in Counter(run_id for run_id, *_ in world.sent).items() if count > 1]
+        assert twice == [world.sent[0][0]]
+        assert {row["state"] for row in world.rows("SELECT state FROM delivery")} == {"delivered"}
 
     life(story)
 

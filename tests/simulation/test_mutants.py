@@ -183,7 +183,7 @@ def a_lost_run_is_over_before_its_program_is(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_was_being_sent_is_sent_again(patch: pytest.MonkeyPatch) -> None:
-    def recall(self: Any, run_id: str, job_id: str, key: str) -> None:
+    def recall(self: Any, run_id: str, job_id: str, key: str, idempotent: Any) -> None:
         self._db.execute("UPDATE delivery SET state = 'pending' WHERE run_id = ? AND state = 'sending'", (run_id,))
 
     patch.setattr(Outbox, "recall", recall)
@@ -202,9 +202,9 @@ def nobody_looks_at_the_lease_before_an_effect(patch: pytest.MonkeyPatch) -> Non
 def a_lease_that_has_not_ended_is_no_obstacle(patch: pytest.MonkeyPatch) -> None:
     real = Owners.take_over
 
-    def take_over(self: Any, owner: Any, proven: Any, *, lapsed: bool = True) -> Any:
+    def take_over(self: Any, owner: Any, proven: Any, **given: Any) -> Any:
         everybody = {holder.owner.id for holder in self.others(owner)}
-        return real(self, owner, everybody, lapsed=lapsed)
+        return real(self, owner, everybody, **given)
 
     patch.setattr(Owners, "take_over", take_over)
 
@@ -212,11 +212,11 @@ def a_lease_that_has_not_ended_is_no_obstacle(patch: pytest.MonkeyPatch) -> None
 def what_is_adopted_keeps_its_token(patch: pytest.MonkeyPatch) -> None:
     real = Owners._adopt
 
-    def adopt(self: Any, run_id: str, former: Any, owner: Any) -> Any:
+    def adopt(self: Any, run_id: str, former: Any, owner: Any, idempotent: Any) -> Any:
         (token,) = self._db.execute("SELECT token FROM run WHERE id = ?", (run_id,)).fetchone()
         with pytest.MonkeyPatch.context() as same:
             same.setattr(SqliteDb, "next_tokens", lambda db, count: [token])
-            return real(self, run_id, former, owner)
+            return real(self, run_id, former, owner, idempotent)
 
     patch.setattr(Owners, "_adopt", adopt)
 

@@ -177,6 +177,10 @@ class Mail:
     def __init__(self, world: Any, life: Any) -> None:
         self.world, self.life = world, life
 
+    @property
+    def idempotent(self) -> bool:
+        return self.world.idempotent
+
     def problem(self, target: str) -> str | None:
         return None
 

@@ -141,6 +141,8 @@ class World:
     effects: list[Effect] = field(default_factory=list)
     sent: list[tuple[str, str, str]] = field(default_factory=list)
     """(run id, target, body) of every message that arrived."""
+    idempotent: bool = False
+    """Whether the desk takes a message that arrives twice as one."""
     sendings: list[Sending] = field(default_factory=list)
     hits: list[Hit] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)

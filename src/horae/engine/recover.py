@@ -24,7 +24,7 @@ from horae.core.outcome import blocked, lost
 from horae.core.skew import ahead
 from horae.engine.flow import RUN, Spawn, conclude, finish_off
 from horae.engine.orders import wall_of
-from horae.errors import Stale
+from horae.errors import Problem, Stale
 from horae.ports import Orphan, Ports, Tx
 
 ORPHAN = "orphan"  # names a task that only waits for somebody else's process
@@ -67,7 +67,7 @@ def _take(
     Whether we may judge was looked at before; that we have not stood still since is seen by our own lease.
     """
     judges = judges_in_s is None or (judges_in_s <= 0 and tx.runs.holds(p.owner))
-    taken = tx.runs.take_over(p.owner, proven, lapsed=judges)
+    taken = tx.runs.take_over(p.owner, proven, lapsed=judges, idempotent=lambda target: _idempotent(p, target))
     tx.runs.renew(p.owner)
     if taken:
         tx.runs.asked_to_end(p.owner)  # what was to end and has not begun is over: it must not be due again
@@ -76,6 +76,13 @@ def _take(
             with suppress(Stale):
                 tx.runs.release(claim, UNSTARTED)
     return taken, tx.now
+
+
+def _idempotent(p: Ports, target: str) -> bool:
+    """Whether a message that may have arrived there can be sent again."""
+    with suppress(Problem):  # a target that does not exist (any more)
+        return p.sender(target).idempotent
+    return False
 
 
 async def outlive(orphan: Orphan, claim: Claim, left_s: float, p: Ports) -> None:

@@ -6,8 +6,9 @@ Closing it (a gateway that drains) makes everybody who still waits, and everybod
 a queued run never starts after the drain began.
 
 Where the machine has no room for one more process (`Exhausted`), the bound sinks to as many as are live, and every
-`GROW_S` without another refusal it grows by a quarter, up to what it was. Where nothing is live that could make room, those who wait are
-sent away too, so that others may have what they claimed, and nobody is let in for a while that doubles each time.
+`GROW_S` without another refusal it grows by a quarter, up to what it was. Where nothing is live that could make room,
+those who wait are sent away too, so that others may have what they claimed, and nobody is let in for a while that
+doubles each time.
 """
 
 from __future__ import annotations

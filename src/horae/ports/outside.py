@@ -103,6 +103,11 @@ class Trust(Protocol):
 class Sender(Protocol):
     """One way to reach a target."""
 
+    @property
+    def idempotent(self) -> bool:
+        """Whether a message that arrives twice is taken as one, by its delivery's id: then a crash leaves no doubt."""
+        ...
+
     def problem(self, target: str) -> str | None:
         """Why this target cannot be reached as configured, or None."""
         ...

@@ -19,6 +19,12 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 
 
+def never(_target: str) -> bool:
+    """No target takes a message that arrives twice as one, as far as is known."""
+    return False
+
+
+
 @dataclass(frozen=True, slots=True)
 class Orphan:
     """What an earlier owner left behind, and which process it had become."""
@@ -112,8 +118,18 @@ class Runs(Protocol):
         """Every other gateway that owns something which has not come to its end."""
         ...
 
-    def take_over(self, owner: Owner, proven: Collection[str], *, lapsed: bool = True) -> list[tuple[Orphan, Claim]]:
-        """All open attempts of gateways that are `proven` gone or, if `lapsed`, whose lease has ended, under new tokens."""
+    def take_over(
+        self,
+        owner: Owner,
+        proven: Collection[str],
+        *,
+        lapsed: bool = True,
+        idempotent: Callable[[str], bool] = never,
+    ) -> list[tuple[Orphan, Claim]]:
+        """All open attempts of gateways that are `proven` gone or, if `lapsed`, whose lease has ended, under new tokens.
+
+        What was being sent is unknown from then on, unless its target is `idempotent`: that is sent again.
+        """
         ...
 
 

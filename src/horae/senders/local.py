@@ -12,6 +12,8 @@ from horae.core.model import Message, Receipt
 class Local:
     """The sender of the target `local`."""
 
+    idempotent = True
+
     def problem(self, target: str) -> str | None:
         """It is always there."""
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from horae.core.instants import to_us
@@ -107,9 +107,19 @@ class Outbox:
                     reason=reason,
                 )
 
-    def recall(self, run_id: str, job_id: str, key: str) -> None:
-        """After a crash: what was being sent may have arrived, so it is not sent again by itself."""
-        state, (source,) = target(DELIVERY, "lose"), sources(DELIVERY, "lose")
+    def recall(self, run_id: str, job_id: str, key: str, idempotent: Callable[[str], bool]) -> None:
+        """After a crash: what was being sent may have arrived, so it is not sent again, unless its target takes it as one."""
+        (source,) = sources(DELIVERY, "lose")
+        sending = self._db.execute(
+            "SELECT id, target FROM delivery WHERE run_id = ? AND state = ?", (run_id, source)
+        ).fetchall()
+        for delivery_id, name in sending:
+            if idempotent(name):
+                self._db.execute(
+                    "UPDATE delivery SET state = ?, changed_at = ? WHERE id = ? AND state = ?",
+                    (target(DELIVERY, "retry"), self._now, delivery_id, source),
+                )
+        state = target(DELIVERY, "lose")
         reason = "the gateway ended while it was being sent"
         lost = self._db.execute(
             "UPDATE delivery SET state = ?, reason = ?, changed_at = ? WHERE run_id = ? AND state = ? RETURNING target",

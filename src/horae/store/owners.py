@@ -9,7 +9,7 @@ transaction, so from then on nothing that the former owner writes has an effect.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,6 +20,7 @@ from horae.core.model import Claim, Job, Leaseholder, Owner
 from horae.errors import Stale
 from horae.limits import LEASE_S
 from horae.ports import Orphan
+from horae.ports.store import never
 from horae.store.database import Db
 from horae.store.journal import Journal
 from horae.store.outbox import Outbox
@@ -112,7 +113,14 @@ class Owners:
         rows = self._db.execute(HOLDERS, (owner.id,)).fetchall()
         return [_holder(row) for row in rows]
 
-    def take_over(self, owner: Owner, proven: Collection[str], *, lapsed: bool = True) -> list[tuple[Orphan, Claim]]:
+    def take_over(
+        self,
+        owner: Owner,
+        proven: Collection[str],
+        *,
+        lapsed: bool = True,
+        idempotent: Callable[[str], bool] = never,
+    ) -> list[tuple[Orphan, Claim]]:
         """All open attempts of gateways that are `proven` gone or, if `lapsed`, whose lease has ended: `owner`'s now."""
         taken: list[tuple[Orphan, Claim]] = []
         for holder in self.others(owner):
@@ -132,15 +140,19 @@ class Owners:
                     "gateway_lost", actor="gateway", gateway=holder.owner.id, host=holder.owner.host, reason=how
                 )
             runs = self._db.execute(ORPHANS, (holder.owner.id, holder.owner.id)).fetchall()
-            taken += [self._adopt(run_id, holder.owner, owner) for (run_id,) in runs]
+            taken += [self._adopt(run_id, holder.owner, owner, idempotent) for (run_id,) in runs]
         return taken
 
-    def _adopt(self, run_id: str, former: Owner, owner: Owner) -> tuple[Orphan, Claim]:
+    def _adopt(
+        self, run_id: str, former: Owner, owner: Owner, idempotent: Callable[[str], bool]
+    ) -> tuple[Orphan, Claim]:
         """Take one attempt over, as far as it has come: a new token, so that its former owner is stale from here on."""
         (token,) = self._db.next_tokens(1)
         state, pid, born, started = self._db.execute(ADOPT, (token, owner.id, run_id)).fetchone()
         orphan = Orphan(run_id, state, pid, born, maybe(started), former.host, former.boot)
         claim = self._claim(run_id, token)
+        outbox = Outbox(self._db, self.now, self._journal)
+        outbox.recall(run_id, claim.job_id, claim.key, idempotent)
         self._journal.append(
             "adopted",
             actor="gateway",
@@ -155,7 +167,6 @@ class Owners:
 
     def _claim(self, run_id: str, token: int) -> Claim:
         row = self._db.execute(CLAIM_ROW, (run_id,)).fetchone()
-        Outbox(self._db, self.now, self._journal).recall(run_id, row["job_id"], row["key"])
         return Claim(
             run_id=run_id,
             token=token,
