@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from horae.core.model import Receipt
+from horae.core.model import Owner, Receipt, Retries
 from horae.errors import Ambiguous, Invalid, NotFound
-from tests.support.builders import a_job, an_ending, at
+from tests.support.builders import DAY, SECOND, a_job, an_ending, at, us
+from tests.support.policies import Hands
 from tests.support.stores import SqliteUnderTest as UnderTest
 
 RUN_KEYS = {
@@ -223,3 +224,129 @@ def test_a_reader_writes_nothing_and_sees_what_is_committed(s: UnderTest) -> Non
     assert [job["slug"] for job in reader.list_jobs(all=False, state=None, limit=5, cursor=None)["jobs"]] == ["new"]
     with pytest.raises(Exception, match=r"read-?only"):
         reader._db.execute("DELETE FROM job")
+
+
+# ── what waits for a person
+
+
+def carry_out_all(s: UnderTest, owner: Owner) -> None:
+    for claim in s.claim(owner):
+        s.carry_out(claim)
+
+
+def waits(s: UnderTest, kind: str) -> list[tuple[str, str | None]]:
+    return [(item["job"], item["run"]) for item in s.reader().waiting(10, us(s.clock.time)) if item["kind"] == kind]
+
+
+@pytest.mark.parametrize(
+    "given", [{"schedule": "2026-03-02T08:01:00+00:00"}, {"repeat": 1}], ids=["one-shot", "repeat used up"]
+)
+def test_a_completed_job_whose_last_run_failed_waits_for_a_week(s: UnderTest, given: dict[str, Any]) -> None:
+    job, owner = s.put(**given), s.sign_on()
+    s.clock.time = at("08:01")
+    (claim,) = s.claim(owner)
+    s.carry_out(claim, "fail")
+    assert s.job(job)["completed_at"] is not None
+    assert waits(s, "failing") == [("tides", claim.run_id)]
+    assert s.reader().waiting(10) == [], "nobody knows how long ago that is"
+    s.clock.time = at("08:01") + 7 * DAY - SECOND
+    assert waits(s, "failing") == [("tides", claim.run_id)]
+    s.clock.time += SECOND
+    assert waits(s, "failing") == []
+    s.clock.time = at("08:02")
+    s.do(lambda tx: tx.jobs.remove(job.id, actor="person", reason="gone"))
+    assert waits(s, "failing") == []
+
+
+def test_a_completed_job_whose_last_run_ended_well_waits_for_nobody(s: UnderTest) -> None:
+    s.put(schedule="2026-03-02T08:01:00+00:00")
+    owner = s.sign_on()
+    s.clock.time = at("08:01")
+    carry_out_all(s, owner)
+    assert s.reader().waiting(10, us(s.clock.time)) == []
+
+
+def test_an_unknown_run_of_a_removed_job_still_waits_and_can_be_resolved(s: UnderTest) -> None:
+    job, owner = s.put(), s.sign_on()
+    s.clock.time = at("08:01")
+    (claim,) = s.claim(owner)
+    s.carry_out(claim, "lose", reason="nobody saw it end")
+    s.do(lambda tx: tx.jobs.remove(job.id, actor="person", reason="gone"))
+    (item,) = s.reader().waiting(10, us(s.clock.time))
+    assert (item["kind"], item["job"], item["run"]) == ("unknown", "tides", claim.run_id)
+    assert item["what"] == "nobody saw it end; the job was removed"
+    s.do(lambda tx: tx.runs.resolve(claim.run_id, "completed", actor="ann", reason=None, again=None))
+    assert s.reader().waiting(10, us(s.clock.time)) == []
+
+
+def test_a_run_whose_retry_is_planned_has_not_failed_yet(s: UnderTest) -> None:
+    hands = Hands(s)
+    hands.put(schedule="0 * * * *", retries=Retries(max=1, backoff_s=60.0))
+    (claim,) = hands.look("09:00")
+    hands.fail()
+    assert s.occurrence(claim.key)["state"] == "planned"
+    assert waits(s, "failing") == []
+    (again,) = hands.look("09:05")
+    assert waits(s, "failing") == [], "it is being tried"
+    hands.fail()
+    assert waits(s, "failing") == [("tides", again.run_id)]
+
+
+def of_the_clock(s: UnderTest) -> list[str]:
+    return [item["what"] for item in s.reader().waiting(10, us(s.clock.time)) if item["kind"] == "clock"]
+
+
+def test_slots_that_had_their_turn_by_a_clock_that_was_ahead_are_counted_one_by_one(s: UnderTest) -> None:
+    s.put()
+    owner = s.sign_on()
+    s.clock.time = at("13:00")
+    carry_out_all(s, owner)
+    s.clock.time = at("08:00:30")
+    (what,) = of_the_clock(s)
+    assert what == (
+        "the clock was ahead then, or is behind now: 300 slots up to 2026-03-02T13:00:00Z had their turn"
+        " and will not run again"
+    )
+    assert any(row["span_count"] for row in s.rows("SELECT * FROM occurrence")), "most of them are one row"
+    s.clock.time = at("10:00")
+    assert "300 slots" in of_the_clock(s)[0], "a span that has begun counts whole"
+    s.clock.time = at("12:59:30")
+    assert of_the_clock(s) == []
+
+
+def test_the_clock_is_not_blamed_for_what_is_no_slot_to_come(s: UnderTest) -> None:
+    """A run by hand, a claim that was given back, a change that a person made: nothing of that is lost."""
+    job, owner = s.put(schedule="0 9 * * *"), s.sign_on()
+    s.clock.time = at("08:30")
+    s.do(lambda tx: tx.jobs.order_run(job.id, run_id="abcd" * 4, actor="person", input=None))
+    carry_out_all(s, owner)
+    s.clock.time = at("09:00")
+    (claim,) = s.claim(owner)
+    s.do(lambda tx: tx.runs.release(claim, "the gateway stops"))
+    s.clock.time = at("08:00")
+    assert of_the_clock(s) == []
+
+
+def test_a_clock_that_is_behind_reads_no_more_than_the_newest_entries(s: UnderTest) -> None:
+    """By a clock that is behind all of the journal is from the future: still only slots to come are told."""
+    s.put(schedule="0 * * * *")
+    owner = s.sign_on()
+    for hour in range(9, 15):
+        s.clock.time = at(f"{hour:02}:00")
+        carry_out_all(s, owner)
+    s.clock.time = at("12:30")
+    assert "2 slots up to 2026-03-02T14:00:00Z" in of_the_clock(s)[0]
+    s.clock.time = at("14:30")
+    assert of_the_clock(s) == []
+
+
+def test_the_latest_attempt_at_an_occurrence(s: UnderTest) -> None:
+    hands = Hands(s)
+    hands.put(schedule="0 * * * *", retries=Retries(max=1, backoff_s=60.0))
+    (claim,) = hands.look("09:00")
+    assert s.reader().last_run(claim.key) == claim.run_id
+    hands.fail()
+    (again,) = hands.look("09:05")
+    assert again.run_id != claim.run_id
+    assert s.reader().last_run(claim.key) == again.run_id
+    assert s.reader().last_run("none") is None

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import stat
+import subprocess
 import time
 from collections import Counter
 from datetime import datetime
@@ -16,6 +17,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.process import TestHome, finish, new_home, running, start, until
+
+LOG_KEYS = {"run", "occurrence", "message", "stdout", "stderr", "stdout_cut_bytes", "stderr_cut_bytes", "pruned"}
 
 
 def live(home: TestHome, slug: str) -> str:
@@ -348,3 +351,65 @@ def test_a_home_fresh_from_git_has_no_state_and_gets_one(home: TestHome) -> None
     with running(home):
         assert home.jobs()["kept"]["state"] == "active"
         assert stat.S_IMODE((home.path / "state").stat().st_mode) == 0o700
+
+
+# ── waiting for a run that was ordered
+
+
+def ordered(home: TestHome, job: str, *words: str) -> subprocess.Popen[str]:
+    """`horae run JOB --wait` as a process, once the order is on record."""
+    process = subprocess.Popen(
+        home.words(*words, "run", job, "--wait"),
+        env=home.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until(lambda: home.sql("SELECT 1 FROM occurrence WHERE trigger = 'manual'"), "it is ordered")
+    return process
+
+
+def test_who_waits_for_a_run_is_told_what_it_waits_for_and_that_it_will_not_come(home: TestHome) -> None:
+    home.write("picky", schedule="2099-01-01T09:00", script="hi.sh", runs_on="[gpu]")
+    with running(home):
+        process = ordered(home, "picky")
+        assert process.stderr is not None
+        assert process.stderr.readline() == (
+            "still waiting for picky: it waits for a gateway with the label: none has gpu (none that is alive has labels)\n"
+        )
+        home.json("remove", "picky")
+        out, err = process.communicate(timeout=20)
+        assert (process.returncode, err) == (1, ""), "it is said once"
+        assert out == "void  picky  it ended without a run\nreason: the job was removed\n"
+
+
+def test_who_waits_for_a_run_that_is_blocked_by_damage_is_told_so(home: TestHome) -> None:
+    home.write("tides", schedule="2099-01-01T09:00", script="hi.sh")
+    home.jobs()
+    home.sql_write("UPDATE job SET definition = '{}'")
+    with running(home):
+        answer = home.json("run", "tides", "--wait", status=1)
+    assert answer["run"] is None
+    assert answer["occurrence"]["outcome"] == "blocked"
+    assert "what is stored of the job is damaged" in answer["occurrence"]["reason"]
+    assert set(answer) == LOG_KEYS
+
+
+def test_who_waits_for_a_run_that_is_tried_again_gets_its_last_attempt(home: TestHome) -> None:
+    home.script("second.sh", 'echo "attempt $HORAE_ATTEMPT"; [ "$HORAE_ATTEMPT" -gt 1 ]\n')
+    home.write("second", schedule="2099-01-01T09:00", script="second.sh", retries="{max: 1, backoff: 1s}")
+    with running(home):
+        answer = home.json("run", "second", "--wait")
+    assert (answer["run"]["attempt"], answer["message"]) == (2, "attempt 2")
+    assert set(answer) == LOG_KEYS
+    assert answer["occurrence"]["outcome"] == "ran"
+
+
+def test_who_waits_for_a_run_is_told_when_the_gateway_is_killed(home: TestHome) -> None:
+    home.write("picky", schedule="2099-01-01T09:00", script="hi.sh", runs_on="[gpu]")
+    with running(home) as gateway:
+        process = ordered(home, "picky", "--json")
+        gateway.kill()
+        out, _ = process.communicate(timeout=20)
+    assert process.returncode == 5, out
+    assert "does not answer" in out or "the gateway is gone" in out

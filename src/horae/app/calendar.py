@@ -24,6 +24,7 @@ from horae.app.upcoming import (
     NO_CALENDARS,
     Calendars,
     Decided,
+    blocked_words,
     by_repeat,
     clock_words,
     decided_of,
@@ -203,10 +204,13 @@ def _gather(view: View, reader: Reader, row: Record) -> None:
     try:
         found = list(_runs_of(view, row, decided_of(reader.ahead(row["id"], to_us(view.now), PLANNED_MAX))))
         names = [name for name in json.loads(row["definition"]).get("exclude", ()) if name in view.calendars]
+        blocked = blocked_words(row, view.calendars)
     except DAMAGE as error:
         view.warnings.append(f"{row['slug']} is not shown, what is stored of it is damaged: {error}")
         return
     runs = row["state"] == "active"
+    if blocked is not None and found:
+        view.warnings.append(blocked)
     for at, due, shown in found:
         view.count += 1
         if due is None:

@@ -7,13 +7,18 @@ import os
 import shutil
 import stat
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
-from horae.app.jobs import find, ready
+from horae.app.jobs import damage_of, find, ready
 from horae.app.status import store_now
+from horae.app.upcoming import unread
 from horae.core.definition import from_definition
+from horae.core.exclusion import Calendar
 from horae.core.labels import offered, unoffered
-from horae.errors import Problem
+from horae.core.model import Job
+from horae.errors import NotFound, Problem, Trouble, Unavailable
 from horae.ports import Home, Record
 from horae.timing.zones import version
 
@@ -39,15 +44,25 @@ def doctor(home: Home, *, gateway: Mapping[str, Any] | None, misnamed: list[str]
     return {"ok": all(check["ok"] for check in checks), "checks": checks}
 
 
-def stranded(home: str, problem: Problem, *, gateway: Mapping[str, Any] | None) -> Json:
-    """The same for a home that cannot be worked with at all: why, and what can be looked at all the same."""
+def stranded(home: str, problem: Problem, *, gateway: Mapping[str, Any] | None, asked: bool = True) -> Json:
+    """The same for a home that cannot be worked with at all: why, and what can be looked at all the same.
+
+    `asked` is False where not even that could be asked, whether a gateway is running.
+    """
     checks = [
         _bad("home", problem.message, problem.hint or "put that right first"),
-        _gateway(gateway),
+        _gateway(gateway) if asked else _nobody_knows(problem),
         *_folders(home),
         _disk(home),
     ]
     return {"ok": False, "checks": checks}
+
+
+def _nobody_knows(problem: Problem) -> Json:
+    """Gateways of a shared store are known by what stands in it."""
+    away = isinstance(problem, Trouble | Unavailable)
+    because = "since the store cannot be reached" if away else "until that is put right"
+    return _bad("gateway", f"nobody can know whether a gateway is running, {because}", "put that right first")
 
 
 def check(home: Home, *, job: str | None) -> Json:
@@ -104,7 +119,7 @@ def _calendars(home: Home) -> list[Json]:
         _bad(
             "calendars",
             f"{name}: {calendar.unread}",
-            f"{calendar.remedy or 'mend that file'}; then start the gateway anew: it reads calendars when it starts",
+            _anew(calendar),
         )
         for name, calendar in home.settings.calendars.items()
         if calendar.unread is not None
@@ -168,27 +183,54 @@ def _disk(home: str) -> Json:
 def _jobs(home: Home) -> list[Json]:
     reader = home.read()
     try:
-        rows = [
-            reader.find_job(job["id"])
-            for job in reader.list_jobs(all=False, state=None, limit=JOBS_CHECKED_MAX, cursor=None)["jobs"]
-        ]
+        rows: list[Record] = []
+        for job in reader.list_jobs(all=False, state=None, limit=JOBS_CHECKED_MAX, cursor=None)["jobs"]:
+            if job["state"] != "quarantined":  # those are told by `_waiting`
+                with suppress(NotFound):  # removed since
+                    rows.append(reader.find_job(job["id"]))
         counts = reader.counts()
     finally:
         reader.close()
-    rows = [row for row in rows if row["state"] != "quarantined"]  # told by `_waiting`
     found = [item for row in rows for item in _job(home, row) if not item["ok"]]
     listed = ", ".join(f"{number} {state}" for state, number in sorted(counts.items())) or "none yet"
     return found or [_good("jobs", listed)]
 
 
 def _job(home: Home, row: Record) -> list[Json]:
+    """What keeps one job from running. One damaged record harms only itself."""
+    slug = row["slug"]
     if row["state"] == "quarantined" or not row["definition"]:
-        return [_bad("quarantined", f"{row['slug']}: {json.loads(row['problem'])['message']}", "mend its file")]
+        return [_broken(home, row)]
+    damage = damage_of(row)
+    if damage is not None:
+        remedy = f"save jobs/{slug}.md again, or have it written anew: `horae edit {slug} --name …`"
+        return [_bad("jobs", f"{slug}: {damage}", remedy)]
     job = from_definition(json.loads(row["definition"]))
-    found = [
-        _bad("jobs", f"{row['slug']}: {reason}", f"`horae edit {row['slug']} --editor`") for reason in ready(home, job)
-    ]
-    return found or [_good("jobs", f"{row['slug']} is ready")]
+    found = [_bad("jobs", f"{slug}: {reason}", _remedy(home, job, reason)) for reason in ready(home, job)]
+    return found or [_good("jobs", f"{slug} is ready")]
+
+
+def _broken(home: Home, row: Record) -> Json:
+    reader = home.read()
+    try:
+        problem = reader.job(row["id"])["problem"] or {"message": "it has never been valid", "hint": None}
+    finally:
+        reader.close()
+    return _bad("quarantined", f"{row['slug']}: {problem['message']}", problem["hint"] or "mend its file")
+
+
+def _remedy(home: Home, job: Job, reason: str) -> str:
+    """What to do about a reason of preflight: the job's own file is fine where only a calendar's cannot be read."""
+    calendars = home.settings.calendars
+    for name in job.exclude:
+        unread_one = name in calendars and calendars[name].unread is not None
+        if unread_one and reason in unread(replace(job, exclude=(name,)), calendars):
+            return _anew(calendars[name])
+    return f"`horae edit {job.slug} --editor`"
+
+
+def _anew(calendar: Calendar) -> str:
+    return f"{calendar.remedy or 'mend that file'}; then start the gateway anew: it reads calendars when it starts"
 
 
 def _waiting(home: Home) -> list[Json]:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from horae.app.completed import refuse_completed
-from horae.app.jobs import Found, find, summary
+from horae.app.jobs import Found, damage_of, find, summary
 from horae.app.upcoming import slot_json, slots_of
 from horae.core.instants import from_us
 from horae.core.text import clip
@@ -96,9 +96,8 @@ def _live(home: Home, job: str, verb: str) -> Found:
     found = find(home, job)
     refuse_completed(found.row, f"{verb}: it has no slots ahead", home.clock.now())
     if found.job is None:
-        raise Refused(
-            f"{found.row['slug']} has never been valid", "mend its file first; `horae doctor` says what is wrong"
-        )
+        says = f"{found.row['slug']}: {damage_of(found.row) or 'it has never been valid'}"
+        raise Refused(says, "mend its file first; `horae doctor` says what is wrong")
     return found
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC
 from typing import Any, cast
 
 from horae.app.completed import refuse_completed, way_round
@@ -13,12 +14,13 @@ from horae.app.decided import aftermath, decided
 from horae.app.reload import absorb, checked, plan_of
 from horae.app.upcoming import upcoming
 from horae.core import policies
-from horae.core.cadence import Row, slots_of, without_effect
+from horae.core.cadence import DAMAGE, Row, slots_of, without_effect
 from horae.core.definition import cadence_digest, described, from_definition
-from horae.core.instants import to_us
+from horae.core.instants import from_us, to_us
 from horae.core.jobfile import edit, read, slug_of, unique_slug
 from horae.core.model import Job
 from horae.core.preflight import preflight
+from horae.core.text import clip
 from horae.errors import Conflict, Invalid, NotFound, Problem, Refused
 from horae.limits import NAME_CHARS_MAX
 from horae.ports import Folder, Home, Record, Tx
@@ -29,6 +31,7 @@ NO_GATEWAY = "no gateway is running for this home: nothing fires until `horae up
 FIRST_SLOTS = 3
 SWITCHED_AT_ONCE = 1000  # jobs that are paused or resumed in one transaction
 NAME_TRIES = 20
+WHY_CELLS = 120  # of what is damaged
 EMPTY_FILE = "---\n---\n"
 LOOKED_AT = ("script", "command", "deliver", "agent", "exclude")  # fields that preflight judges
 
@@ -63,6 +66,22 @@ def find(home: Home, name: str, *, removed: bool = False) -> Found:
     finally:
         reader.close()
     return Found(row, _definition(row))
+
+
+def damage_of(row: Record) -> str | None:
+    """That what is stored of a job is damaged, and what mends it; None when it is not, or nothing ever was."""
+    if not row["definition"]:
+        return None
+    try:
+        from_definition(json.loads(row["definition"]))
+    except DAMAGE as error:
+        return f"what is stored of it is damaged, and reading its file again mends it ({clip(str(error), WHY_CELLS)})"
+    return None
+
+
+def gone_words(row: Record) -> str:
+    """When a job was removed."""
+    return f"it was removed at {from_us(row['removed_at']).astimezone(UTC):%Y-%m-%d %H:%M:%SZ}"
 
 
 def add_job(home: Home, *, schedule: str, fields: Mapping[str, Any], paused: bool = False) -> Json:
@@ -362,7 +381,7 @@ def _definition(row: Record) -> Job | None:
     """The last good definition; None when there is none, or when what is stored of it is damaged."""
     try:
         return from_definition(json.loads(row["definition"])) if row["definition"] else None
-    except (ValueError, Invalid):
+    except DAMAGE:
         return None
 
 

@@ -15,11 +15,12 @@ from typing import Any, cast, get_args
 
 from horae.app.completed import nothing_ahead
 from horae.app.exceptions import moment
-from horae.app.jobs import find
+from horae.app.jobs import damage_of, find
 from horae.app.upcoming import (
     DECIDED,
     Calendars,
     Preview,
+    blocked_words,
     clock_words,
     excluded_words,
     left_out,
@@ -76,24 +77,23 @@ def next_slots(
         return _of_home(home, now, None if start is None else beginning(start, home.settings.timezone, now), count)
     row = find(home, job).row
     after = now if start is None else beginning(start, row["timezone"], now) - INCLUSIVE
+    calendars = home.settings.calendars
     reader = home.read()
     try:
-        shown = preview_of_job(
-            row,
-            reader.ahead(row["id"], to_us(now), PLANNED_MAX),
-            after,
-            count,
-            now=now,
-            calendars=home.settings.calendars,
-        )
+        planned = reader.ahead(row["id"], to_us(now), PLANNED_MAX)
     finally:
         reader.close()
+    shown, damage = Preview([], []), damage_of(row)
+    with suppress(*(DAMAGE if damage is not None else ())):  # what can be worked out is shown all the same
+        shown = preview_of_job(row, planned, after, count, now=now, calendars=calendars)
+    warnings = [nothing_ahead(row, now)] if row["state"] == "completed" else _blocked([row], calendars)
+    warnings += [] if damage is None else [f"{row['slug']}: {damage}"]
     return {
         "job": {key: row[key] for key in ("id", "slug", "name", "state", "completed_reason")},
         **_head(row["schedule"], row["meaning"], row["timezone"]),
         "slots": shown.slots,
         "notes": shown.notes,
-        "warnings": [nothing_ahead(row, now)] if row["state"] == "completed" else [],
+        "warnings": warnings,
     }
 
 
@@ -145,6 +145,16 @@ def beginning(text: str, zone: str, now: datetime) -> datetime:
     return after
 
 
+def _blocked(rows: Iterable[Record], calendars: Calendars) -> list[str]:
+    """That slots of these jobs will be blocked, as long as a calendar that they name cannot be read."""
+    found: list[str] = []
+    for row in rows:
+        with suppress(*DAMAGE):  # one damaged record harms only itself
+            if (words := blocked_words(row, calendars)) is not None:
+                found.append(words)
+    return found
+
+
 def live_rows(reader: Reader, states: Iterable[str], limit: int = JOBS_MAX) -> Iterator[Record]:
     """The rows of jobs in these states, by slug; at most so many."""
     for state in states:
@@ -168,18 +178,27 @@ def _of_home(home: Home, now: datetime, begin: datetime | None, count: int) -> J
         worked_out = None if begin is None else _worked_out(reader, now, after, calendars)
         found = list(worked_out or _planned(reader, now, count, calendars))
         known = reader.counts().get("active", 0)
+        shown = sorted(found, key=lambda item: (item[0], item[1]["job"]))
+        warnings = _of_shown(reader, [slot["job_id"] for _, slot, _ in shown[:count]], calendars)
     finally:
         reader.close()
-    shown = sorted(found, key=lambda item: (item[0], item[1]["job"]))
     mark_together([(due, slot["job"], slot) for due, slot, _ in shown])
     cut = shown[:count]
     notes = sorted((note for _, _, notes in cut for note in notes), key=lambda note: datetime.fromisoformat(note["at"]))
-    warnings: list[str] = []
     if begin is not None and known > JOBS_MAX:
         warnings.append(f"{JOBS_MAX} of {known} jobs were looked at: name one to see it")
     if len(shown) > count:
         warnings.append(f"{known} jobs are active: `-n {min(known, SLOTS_MAX)}` shows the next slot of each")
     return {**_head(None, None, None), "slots": [slot for _, slot, _ in cut], "notes": notes, "warnings": warnings}
+
+
+def _of_shown(reader: Reader, ids: Iterable[str], calendars: Calendars) -> list[str]:
+    """The same of the jobs that are shown, each once."""
+    rows: list[Record] = []
+    for job_id in dict.fromkeys(ids):
+        with suppress(NotFound):  # removed since
+            rows.append(reader.find_job(job_id))
+    return _blocked(rows, calendars)
 
 
 def _planned(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 
 from horae.app.completed import refuse_completed
-from horae.app.jobs import NO_GATEWAY, find, ready
+from horae.app.jobs import NO_GATEWAY, damage_of, find, ready
+from horae.app.status import store_now
+from horae.app.views import how_it_stands, run_log
 from horae.core.identity import RUN_ID_CHARS
-from horae.errors import Refused
+from horae.core.instants import from_us
+from horae.core.labels import offered, unoffered
+from horae.errors import NotFound, Refused
 from horae.limits import WALL_DEFAULT_S
-from horae.ports import Home
+from horae.ports import Home, Reader, Record
 
 Json = dict[str, Any]
 
@@ -43,12 +48,46 @@ def run_job(home: Home, *, job: str, input: str | None = None) -> Json:
     }
 
 
+def awaited(home: Home, *, key: str) -> Json:
+    """How far an ordered run is: the result of its latest attempt, how its occurrence ended, and what it waits for.
+
+    An occurrence may end without a run: `log` is None then, and `occurrence` has its outcome and the reason.
+    """
+    reader = home.read()
+    try:
+        row = reader.occurrence_by_key(key)
+        if row is None:
+            raise NotFound(f"there is no occurrence {key} any more", "`horae runs` shows what there is")
+        last = reader.last_run(key)
+        planned = row["state"] == "planned"
+        waits = _waits(home, reader, row) if planned else None
+        ended = how_it_stands(row)
+    finally:
+        reader.close()
+    return {"log": None if last is None else run_log(home, run=last), "occurrence": ended, "waits": waits}
+
+
+def _waits(home: Home, reader: Reader, row: Record) -> str:
+    """Why nothing has been claimed yet, as far as anybody can tell."""
+    job = reader.find_job(row["job_id"], removed=True)
+    now_us = store_now(home)
+    asked = (job["runs_on"] or "").split()
+    alive = offered(reader.gateways(now_us, shared=home.settings.store is not None))
+    lack = unoffered(asked, alive) if asked else None
+    if lack is not None:
+        return f"it waits for a gateway with the label: {lack}"
+    if row["due_at"] > now_us:
+        return f"its next attempt is due at {from_us(row['due_at']).astimezone(UTC):%H:%M:%SZ}"
+    return row["reason"] or "no gateway has taken it up yet (`parallel` says how many runs may be live at once)"
+
+
 def rehearse(home: Home, *, job: str) -> Json:
     """What a run would start, without starting it."""
     found = find(home, job)
     refuse_completed(found.row, "run", home.clock.now())
     if found.job is None:
-        raise Refused(f"{found.row['slug']} has never been valid", "`horae doctor` says what is wrong with it")
+        says = f"{found.row['slug']}: {damage_of(found.row) or 'it has never been valid'}"
+        raise Refused(says, "`horae doctor` says what is wrong with it")
     facts = home.facts(found.job)
     limits = found.job.limits
     return {

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from horae.core.cadence import slots_of
+from horae.core.definition import from_definition
 from horae.core.exclusion import Calendar, excluded
 from horae.core.identity import slot_key
 from horae.core.instants import from_us
+from horae.core.model import Job
+from horae.core.preflight import Facts, preflight
 from horae.core.spread import spread_offset_s
 from horae.ports import Record
 from horae.timing.notes import ClockNotes
@@ -97,7 +101,7 @@ def preview_of_job(
     plain = list(
         islice((slot for slot in between if slot not in decided), count if others is None else min(count, others))
     )
-    spread = timedelta(seconds=spread_offset_s(row["id"], json.loads(row["definition"]).get("spread_s", 0)))
+    spread = timedelta(seconds=spread_offset_s(row["id"], row["spread_s"]))
     due_of = {slot: item.due for slot, item in promised.items() if item.due > after}
     due_of |= {slot: slot + spread for slot in plain}
     shown: list[tuple[datetime, str, Json]] = []
@@ -169,6 +173,19 @@ def excluded_words(row: Record, slot: datetime, calendars: Calendars) -> str | N
     names = json.loads(row["definition"]).get("exclude", ())
     reason = excluded(calendars, names, slot, row["timezone"])
     return None if reason is None else f"excluded by {reason}"
+
+
+def unread(job: Job, calendars: Calendars) -> tuple[str, ...]:
+    """What is wrong with the exclusion calendars that a job names: each of its slots that they leave will be blocked."""
+    return preflight(replace(job, deliver=()), Facts(), lambda _target: None, calendars) if job.exclude else ()
+
+
+def blocked_words(row: Record, calendars: Calendars) -> str | None:
+    """The same of a job's row, as a warning; None where nothing is wrong. Only a job that names a calendar is read."""
+    if not row["definition"] or not json.loads(row["definition"]).get("exclude"):
+        return None
+    reasons = unread(from_definition(json.loads(row["definition"])), calendars)
+    return f"{row['slug']}: what is not excluded will be blocked: {'; '.join(reasons)}" if reasons else None
 
 
 def clock_words(clock: ClockNotes, slot: datetime, zone: str, shown_in: str) -> str | None:

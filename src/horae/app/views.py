@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from horae.app.jobs import clock_policy, find, ready
+from horae.app.jobs import clock_policy, damage_of, find, gone_words, ready
 from horae.app.upcoming import upcoming
+from horae.core.cadence import DAMAGE
 from horae.core.definition import described
 from horae.core.instants import to_us
 from horae.errors import Ambiguous, NotFound
 from horae.ports import Home, Reader, Record
 
 Json = dict[str, Any]
+T = TypeVar("T")
+NO_POLICY = {"gap": None, "repeat": None}
 
 
 def show_job(home: Home, *, job: str) -> Json:
@@ -21,13 +25,17 @@ def show_job(home: Home, *, job: str) -> Json:
     reader = home.read()
     try:
         now = home.clock.now()
-        slots = upcoming(row, reader.ahead(row["id"], to_us(now), 200), now, 5, home.settings.calendars)
+        planned, calendars = reader.ahead(row["id"], to_us(now), 200), home.settings.calendars
+        slots = _if_sound(lambda: upcoming(row, planned, now, 5, calendars), list[Json]())
         listed = reader.job(row["id"])
         runs = reader.list_runs(job_id=row["id"], state=None, limit=5, cursor=None)["runs"]
     finally:
         reader.close()
     resolved: Json = {"model": None, "tools": [], "targets": [], "limits": {}, "argv": [], "problems": []}
-    resolved["clock_change"] = clock_policy(row)
+    resolved["clock_change"] = _if_sound(lambda: clock_policy(row), NO_POLICY)
+    damage = damage_of(row)
+    if damage is not None:
+        resolved["problems"] = [damage]
     if found.job is not None:
         facts = home.facts(found.job)
         resolved |= {
@@ -48,6 +56,14 @@ def show_job(home: Home, *, job: str) -> Json:
     }
 
 
+def _if_sound(work: Callable[[], T], otherwise: T) -> T:
+    """What is stored of a job may be damaged: whoever looks at it is told so, and sees the rest."""
+    try:
+        return work()
+    except DAMAGE:
+        return otherwise
+
+
 def list_runs(home: Home, *, job: str | None, state: str | None, limit: int, cursor: str | None) -> Json:
     """Runs, newest first."""
     job_id = find(home, job, removed=True).row["id"] if job is not None else None
@@ -64,9 +80,15 @@ def run_log(home: Home, *, run: str) -> Json:
     try:
         row = _run_or_latest(reader, run)
         shown = reader.list_runs(job_id=None, state=None, limit=1, cursor=None, run_id=row["id"])["runs"][0]
-        return {"run": shown, **reader.output(row["id"])}
+        of = reader.occurrence_by_key(row["key"])
+        return {"run": shown, **reader.output(row["id"]), "occurrence": None if of is None else how_it_stands(of)}
     finally:
         reader.close()
+
+
+def how_it_stands(occurrence: Record) -> Json:
+    """An occurrence in brief: whether it is settled, how, and why."""
+    return {name: occurrence[name] for name in ("key", "state", "outcome", "reason")}
 
 
 def _run_or_latest(reader: Reader, text: str) -> Record:
@@ -81,5 +103,8 @@ def _run_or_latest(reader: Reader, text: str) -> Record:
             raise error from None
     latest = reader.list_runs(job_id=job["id"], state=None, limit=1, cursor=None)["runs"]
     if not latest:
+        if job["removed_at"] is not None:
+            hint = f"{gone_words(job)}; `horae why {text}` shows what is on record"
+            raise NotFound(f"{job['slug']} has never run", hint)
         raise NotFound(f"{job['slug']} has not run yet", "`horae next` shows when it will")
     return reader.find_run(latest[0]["id"])

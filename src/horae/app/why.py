@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any
 
 from horae.app.exceptions import KEY, moment, slot_of
-from horae.app.jobs import NO_GATEWAY, Found, find
-from horae.app.upcoming import FAR, by_repeat, clock_words, decided_of, slot_json, slots_of, within
+from horae.app.jobs import NO_GATEWAY, Found, find, gone_words
+from horae.app.upcoming import FAR, by_repeat, clock_words, decided_of, slot_json, slots_of, unread, within
 from horae.core.cadence import DAMAGE
 from horae.core.exclusion import excluded
 from horae.core.identity import slot_key
@@ -38,7 +38,7 @@ def why(home: Home, *, job: str, slot: str | None = None, limit: int = 10) -> Js
     row = found.row
     reader, past = home.read(), home.past()
     try:
-        asked = _Asked(home, found, reader, past)
+        asked = _Asked(home, found, reader, past, job)
         items = asked.latest(limit) if slot is None else asked.one(slot, limit)
         shown = {key: row[key] for key in ("id", "slug", "name", "state", "completed_reason")}
         shown["removed_at"] = None if row["removed_at"] is None else _utc(row["removed_at"])
@@ -51,7 +51,8 @@ def why(home: Home, *, job: str, slot: str | None = None, limit: int = 10) -> Js
 class _Asked:
     """One job that is asked about, and what is known around its slots."""
 
-    def __init__(self, home: Home, found: Found, reader: Reader, past: Past) -> None:
+    def __init__(self, home: Home, found: Found, reader: Reader, past: Past, name: str) -> None:
+        self._name = name
         self._home = home
         self._row = found.row
         self._job = found.job
@@ -74,6 +75,9 @@ class _Asked:
             return [self._reader.occurrence(item)]
         if KEY.fullmatch(text):
             return [self._unplanned(self._by_key(text), text)]
+        if text == "next" and row["removed_at"] is not None:
+            hint = f"`horae why {self._name}` shows what is on record; `horae undo` or its file put back brings it back"
+            raise NotFound(f"{row['slug']} has no next slot: {gone_words(row)}", hint)
         at = slot_of(self._home, row, text) if text == "next" else moment(text, row["timezone"], self._now)
         found = self._reader.occurrences(row["id"], slot_at=to_us(at), limit=limit)
         return found or [self._unplanned(at, text)]
@@ -206,14 +210,18 @@ class _Asked:
         slot = datetime.fromisoformat(item["slot"])
         if item["decisions"] and item["decisions"][0]["what"] == "ahead":
             found.append(item["decisions"][0]["detail"]["note"].removesuffix("; it would be"))
+        closed = None
         if item["trigger"] == "schedule" and item["exception"] is None:
-            found += self._of_schedule(slot)
+            closed = self._closed(slot)
+            found += [*self._of_clock(slot), *([f"it will be skipped: {closed}"] if closed else [])]
         if item["exception"] == "skip":
             found.append("it will be skipped")
         elif row["problem"] is not None:
             found.append(f"its file is broken, so it will be blocked: {json.loads(row['problem'])['message']}")
         elif row["state"] == "paused" and item["trigger"] == "schedule":
             found.append(f"{_paused(row)}, so it will be skipped")
+        elif closed is None and self._goes_on and (unknown := self._unread()):
+            found.append(f"it will be blocked: {unknown}")
         elif self._idle and datetime.fromisoformat(item["due"]) > self._now and self._goes_on:
             found.append(NO_GATEWAY)
         found += self._unplaced(item)
@@ -238,15 +246,24 @@ class _Asked:
         """Whether nothing runs that could start anything; of a cluster nobody here knows."""
         return not self._home.gateway and self._home.settings.store is None
 
-    def _of_schedule(self, slot: datetime) -> list[str]:
-        """What the clock does to a slot, and which calendar excludes it."""
+    def _of_clock(self, slot: datetime) -> list[str]:
+        """What the clock does to a slot."""
         row, slots = self._row, self._slots()
         if slots is None or not slots.contains(slot):
             return []
         words = clock_words(ClockNotes(slots), slot, slots.zone, row["timezone"])
-        names = self._job.exclude if self._job is not None else ()
-        closed = excluded(self._home.settings.calendars, names, slot, row["timezone"])
-        return [*([words] if words else []), *([f"it will be skipped: {closed}"] if closed else [])]
+        return [words] if words else []
+
+    def _closed(self, slot: datetime) -> str | None:
+        """Which calendar excludes a slot, and why."""
+        slots, names = self._slots(), self._job.exclude if self._job is not None else ()
+        if slots is None or not slots.contains(slot):
+            return None
+        return excluded(self._home.settings.calendars, names, slot, self._row["timezone"])
+
+    def _unread(self) -> str:
+        """What is wrong with the calendars that the job names: nobody knows then whether they exclude a slot."""
+        return "; ".join(unread(self._job, self._home.settings.calendars)) if self._job is not None else ""
 
     def _beyond_repeat(self, slots: RecurrenceSet, at: datetime) -> bool:
         """Whether as many runs as `repeat` allows come before a slot that has no row."""

@@ -148,13 +148,14 @@ def do_doctor(args: Namespace, output: Output) -> int:
     """Exit 1 when anything is not well."""
     house = open_house(args.home)
     house.exists()
-    gateway = None
+    gateway, asked = None, False
     try:
         gateway = house.gateway()
+        asked = True
         misnamed = load("store.jobfolder", "JobFolder")(house.jobs).misnamed()
         answer = house.view("app.doctor", "doctor", gateway=gateway, misnamed=misnamed)
     except Problem as problem:
-        answer = load("app.doctor", "stranded")(house.path, problem, gateway=gateway)
+        answer = load("app.doctor", "stranded")(house.path, problem, gateway=gateway, asked=asked)
     output.emit(answer, lambda: render_checks(answer, output))
     return 0 if answer["ok"] else 1
 

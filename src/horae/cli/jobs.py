@@ -193,13 +193,14 @@ def do_show(args: Namespace, output: Output) -> int:
         paused: dict[str, Any] = state["paused"] or {}
         problem: dict[str, Any] = state["problem"] or {}
         limits: dict[str, Any] = resolved["limits"] or {}
+        schedule = job["schedule"] or state["schedule"]
         because = paused.get("reason") or state["completed_reason"] or problem.get("message")
         output.pairs([
-            ("name", job.get("name", job["slug"])),
+            ("name", job["name"] or state["name"]),
             ("id", job["id"]),
             ("file", answer["file"]),
             ("state", output.state(state["state"]) + (f" ({because})" if because else "")),
-            ("schedule", brief(job["schedule"]) if job["schedule"] else None),
+            ("schedule", brief(schedule) if schedule else None),
             ("meaning", f"{brief(answer['meaning'])} ({state['timezone']})" if answer["meaning"] else None),
             ("clock change", policy_words(resolved["clock_change"], job["clock_change"] or {})),
             *policy_rows(job),

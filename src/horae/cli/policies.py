@@ -57,7 +57,7 @@ def retries_of(text: str) -> dict[str, str]:
 
 def policy_rows(job: dict[str, Any]) -> list[tuple[str, str | None]]:
     """What a job says about its slots, for `show`: a label and words, None for what it leaves as it is."""
-    late = [job["catch_up"]] if job.get("catch_up", "once") != "once" else []
+    late = [job["catch_up"]] if job.get("catch_up") not in (None, "once") else []
     if job.get("not_later_than_s"):
         late.append(f"at most {duration_words(int(job['not_later_than_s']))} late")
     return [
@@ -66,7 +66,7 @@ def policy_rows(job: dict[str, Any]) -> list[tuple[str, str | None]]:
         ("excluded", ", ".join(job.get("exclude") or []) or None),
         ("spread", f"up to {duration_words(int(job['spread_s']))} after the slot" if job.get("spread_s") else None),
         ("catch-up", ", ".join(late) or None),
-        ("overlap", job["overlap"] if job.get("overlap", "skip") != "skip" else None),
+        ("overlap", job["overlap"] if job.get("overlap") not in (None, "skip") else None),
         ("retries", _retries(job.get("retries") or {})),
         ("group", job.get("group")),
         ("priority", str(job["priority"]) if job.get("priority") else None),

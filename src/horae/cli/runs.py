@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from horae.cli.output import Output
-from horae.errors import NotFound, Unavailable, Usage
+from horae.errors import Unavailable, Usage
 from horae.timing.durations import duration_words, short_duration
 from horae.wiring import House, open_house
 
@@ -19,6 +19,12 @@ LIMIT_MAX = 10_000
 SHOWN = 20
 CURSOR = r"[0-9]{1,18}-[0-9a-f]{1,32}"
 LOOK_EVERY_S = 0.1  # while a person waits for a run
+TELL_AFTER = 25  # looks, some seconds: so long a run may take to begin before it is said what it waits for
+NO_RUN: dict[str, Any] = {
+    **dict.fromkeys(("run", "message", "stdout", "stderr")),
+    **dict.fromkeys(("stdout_cut_bytes", "stderr_cut_bytes"), 0),
+    "pruned": False,
+}  # the shape of `log` where there is none
 
 
 def options_run(parser: ArgumentParser) -> None:
@@ -40,7 +46,7 @@ def do_run(args: Namespace, output: Output) -> int:
     if not args.wait:
         output.change(answer)
         return 0
-    return _show_end(house, answer["run_id"], output)
+    return _show_end(house, answer, output)
 
 
 def _rehearse(house: House, job: str, output: Output) -> int:
@@ -60,24 +66,45 @@ def _rehearse(house: House, job: str, output: Output) -> int:
     return 1 if answer["problems"] else 0
 
 
-def _show_end(house: House, run_id: str, output: Output) -> int:
-    """Wait for a run, then show its result. Exit 1 when it did not complete."""
-    answer = _wait(house, run_id)
-    output.emit(answer, lambda: render_log(answer, output))
-    return 0 if answer["run"]["state"] == "completed" else 1
+def _show_end(house: House, ordered: dict[str, Any], output: Output) -> int:
+    """Wait for an ordered run, then show its result. Exit 1 when it did not complete, or ended without a run."""
+    answer = _wait(house, ordered, output)
+    run, ended = answer["run"], answer["occurrence"]
+
+    def render() -> None:
+        if run is not None:
+            render_log(answer, output)
+        else:
+            output.text(f"{output.state(ended['outcome'])}  {ordered['job']['name']}  it ended without a run")
+            output.text(f"reason: {ended['reason'] or 'none is on record'}")
+
+    output.emit(answer, render)
+    return 0 if run is not None and run["state"] == "completed" else 1
 
 
-def _wait(house: House, run_id: str) -> dict[str, Any]:
+def _wait(house: House, ordered: dict[str, Any], output: Output) -> dict[str, Any]:
+    """The result of its latest attempt once its occurrence is settled. What it waits for is said once."""
+    looks, said = 0, False
     while True:
-        try:
-            answer = house.view("app.views", "run_log", run=run_id)
-        except NotFound:
-            answer = None  # ordered, not begun
-        if answer is not None and answer["run"]["state"] in ENDED and answer["run"]["outcome"] is not None:
-            return answer
-        if house.gateway() is None:
+        looks += 1
+        found = house.view("app.runs", "awaited", key=ordered["key"])
+        log, ended = found["log"], found["occurrence"]
+        if ended["outcome"] is not None:
+            if log is None or log["run"]["state"] not in ENDED:  # one that was given back is no run
+                return {**NO_RUN, "occurrence": ended}
+            return {**log, "occurrence": ended}
+        if not said and found["waits"] is not None and looks > TELL_AFTER:
+            output.note(f"still waiting for {ordered['job']['slug']}: {found['waits']}")
+            said = True
+        if _gone(house):
             raise Unavailable("the gateway is gone, and the run has not ended", "start one with `horae up`")
         time.sleep(LOOK_EVERY_S)
+
+
+def _gone(house: House) -> bool:
+    """Whether nobody is there any more who could start or watch it; a gateway that is only slow is there."""
+    found = house.gateway()
+    return found is None or (not found["alive"] and open_house(house.path).holder is None)
 
 
 def options_cancel(parser: ArgumentParser) -> None:
@@ -184,7 +211,7 @@ def _follow(house: House, run: str, output: Output) -> int:
         if done:
             output.follow(None, answer["run"]["id"], answer["run"])
             return 0
-        if not house.cluster and house.holder is None:
+        if not house.cluster and _gone(house):
             raise Unavailable("the run is live, but no gateway watches it", "`horae up` finds out what became of it")
         time.sleep(LOOK_EVERY_S)
 

@@ -13,6 +13,7 @@ from horae.wiring import open_house
 
 LIMIT_MAX = 10_000
 INDENT = 4
+NOTHING_YET = "nothing is on record yet; `horae next` shows what is planned"
 STORY_CHARS_MAX = 4000  # a decision may carry what a program printed
 
 
@@ -39,7 +40,8 @@ def do_why(args: Namespace, output: Output) -> int:
         for item in answer["occurrences"]:
             _render(item, output)
         if not answer["occurrences"]:
-            output.text("nothing is on record yet; `horae next` shows what is planned")
+            gone = answer["job"]["removed_at"] is not None
+            output.text("nothing: it never had a slot" if gone else NOTHING_YET)
 
     output.emit(answer, render)
     return 0
@@ -72,6 +74,13 @@ def _words(decision: dict[str, Any]) -> str:
             missed = f", it stands for {detail['missed']} missed before it" if detail.get("missed") else ""
             late = detail.get("late_s", 0)
             return f"claimed, {short_duration(late)} after it was due" + missed
+        case "exception_cleared":
+            return "what was decided about it was taken back"
+        case "undone" if detail.get("redo"):
+            number = detail.get("entry")
+            return f"entry {number} was part of an undo: only `horae undo {number}` takes it back"
+        case "undone":
+            return f"entry {detail.get('entry')} was taken back"
         case _:
             more = ", ".join(
                 f"{key.removesuffix('_s')} {short_duration(value) if key.endswith('_s') else value}"

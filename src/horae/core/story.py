@@ -228,7 +228,10 @@ class _Story:
                 yield PRUNED
             return
         if self._item["state"] == "planned":
-            if self._item["reason"]:
+            said = next(
+                (each["detail"]["reason"] for each in reversed(self._decisions) if each["detail"].get("reason")), None
+            )
+            if self._item["reason"] and self._item["reason"] != said:
                 yield str(self._item["reason"])
             yield from self._around.ahead
 

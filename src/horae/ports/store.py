@@ -24,7 +24,6 @@ def never(_target: str) -> bool:
     return False
 
 
-
 @dataclass(frozen=True, slots=True)
 class Orphan:
     """What an earlier owner left behind, and which process it had become."""

@@ -1,7 +1,8 @@
 """What waits for a person: broken files, jobs that fail, runs whose end nobody knows, deliveries that reached nobody.
 
-So do slots that had their turn by a clock that was ahead.
-A run of which a person has said how it ended waits no more, whatever they said. Of jobs that were removed nothing waits.
+So do slots to come that had their turn by a clock that was ahead, and a failed run that was its job's last, for a week.
+A run of which a person has said how it ended waits no more, whatever they said. Of jobs that were removed nothing waits
+but the runs whose end nobody knows: what they did is done.
 Imports next to nothing, like `queries.py`.
 """
 
@@ -23,48 +24,74 @@ BROKEN = "SELECT slug, problem FROM job WHERE problem IS NOT NULL AND removed_at
 FAILED = """
 SELECT j.slug, r.id, r.reason FROM job j JOIN run r ON r.id = (
   SELECT x.id FROM run x WHERE x.job_id = j.id AND x.state <> 'released' ORDER BY x.claimed_at DESC, x.attempt DESC LIMIT 1)
-WHERE r.state IN ('failed', 'blocked') AND r.resolved_at IS NULL AND j.removed_at IS NULL AND j.completed_at IS NULL
+WHERE r.state IN ('failed', 'blocked') AND r.resolved_at IS NULL AND j.removed_at IS NULL
+  AND (j.completed_at IS NULL OR coalesce(r.finished_at, r.claimed_at) > :lately)
+  AND NOT EXISTS (SELECT 1 FROM occurrence p WHERE p.key = r.key AND p.state = 'planned')
   AND j.id IN (SELECT f.job_id FROM (
     SELECT x.job_id FROM run x WHERE x.state IN ('failed', 'blocked') ORDER BY x.claimed_at DESC LIMIT 5000) f)
-ORDER BY j.slug LIMIT ?
-"""
+ORDER BY j.slug LIMIT :limit
+"""  # of which a retry is planned has not failed yet
 UNKNOWN = """
-SELECT j.slug, r.id, r.reason FROM run r JOIN job j ON j.id = r.job_id
-WHERE r.state = 'unknown' AND j.removed_at IS NULL ORDER BY r.claimed_at DESC LIMIT ?
+SELECT j.slug, r.id, coalesce(r.reason, '') || CASE WHEN j.removed_at IS NULL THEN '' ELSE '; the job was removed' END
+FROM run r JOIN job j ON j.id = r.job_id
+WHERE r.state = 'unknown' ORDER BY r.claimed_at DESC LIMIT :limit
 """
 UNDELIVERED = """
 SELECT j.slug, d.run_id, d.target || ': ' || coalesce(d.reason, '') FROM delivery d
 JOIN run r ON r.id = d.run_id JOIN job j ON j.id = r.job_id
-WHERE d.state IN ('failed', 'unknown') AND j.removed_at IS NULL ORDER BY d.id DESC LIMIT ?
+WHERE d.state IN ('failed', 'unknown') AND j.removed_at IS NULL ORDER BY d.id DESC LIMIT :limit
 """
 AHEAD_OF_TIME = """
-SELECT j.slug, max(e.at), count(DISTINCT e.key) FROM journal e JOIN job j ON j.id = e.job_id
-WHERE e.at > ? AND e.what IN ('claimed', 'missed', 'skipped', 'blocked', 'void') AND j.removed_at IS NULL
-GROUP BY j.slug ORDER BY j.slug LIMIT ?
-"""  # what the journal has from the future
+SELECT s.slug, max(s.until), sum(s.slots), count(*) FROM (
+SELECT j.slug, coalesce(o.span_to, o.slot_at) AS until, coalesce(o.span_count, 1) AS slots
+FROM (SELECT DISTINCT n.job_id FROM (
+    SELECT e.job_id FROM journal e WHERE e.at > :ahead AND e.job_id IS NOT NULL ORDER BY e.at DESC LIMIT 5000) n) f
+JOIN job j ON j.id = f.job_id JOIN occurrence o ON o.job_id = j.id
+WHERE j.removed_at IS NULL AND o.trigger = 'schedule' AND o.state = 'settled' AND o.settled_at > :now
+  AND coalesce(o.span_to, o.slot_at) > :now
+  AND o.slot_at >= coalesce((SELECT min(b.slot_at) FROM (
+    SELECT x.slot_at FROM occurrence x WHERE x.job_id = j.id AND x.slot_at <= :now
+    ORDER BY x.slot_at DESC LIMIT 100) b), 0)
+LIMIT :rows) s GROUP BY s.slug ORDER BY s.slug LIMIT :limit
+"""  # of jobs of which the journal has something from the future; a span that has begun is among the rows before now
+WEEK_US = 7 * 86_400_000_000  # no next run of a completed job will end well, and nothing is to be named for ever
+NEVER_US = 2**62
+ROWS_MAX = 20_000  # looked at for the clock: one that shows 1970 has everything still to come
 STEP_MIN_US = 60_000_000  # clocks of several machines differ by less than that
 RESOLVE = "look at what it did, then `horae resolve {run} --as completed`, `failed` or `rerun`"
 
 
 def waiting(db: Looks, limit: int, now_us: int | None = None) -> list[Json]:
-    """At most `limit` things, by kind. Without the time it is now nothing is said of the clock."""
+    """At most `limit` things, by kind. Without the time it is now nothing is said of the clock and completed jobs."""
     found: list[Json] = []
     for slug, text in db.execute(BROKEN, (limit,)):
         problem = told(text)
         found.append(
             {"kind": "quarantined", "job": slug, "run": None, "what": problem["message"], "hint": problem["hint"]}
         )
+    lately = NEVER_US if now_us is None else now_us - WEEK_US
     for kind, sql in (("failing", FAILED), ("unknown", UNKNOWN), ("delivery", UNDELIVERED)):
-        for slug, run, what in db.execute(sql, (limit,)):
+        args = {"limit": limit, "lately": lately} if kind == "failing" else {"limit": limit}
+        for slug, run, what in db.execute(sql, args):
             hint = RESOLVE.format(run=run) if kind == "unknown" else None
             found.append({"kind": kind, "job": slug, "run": run, "what": what, "hint": hint})
     if now_us is not None:
-        for slug, until, count in db.execute(AHEAD_OF_TIME, (now_us + STEP_MIN_US, limit)):
-            slots = "1 slot" if count == 1 else f"{count} slots"
-            what = f"the clock was ahead, until {zulu(until)}; {slots} had their turn by it and will not run again"
-            hint = f"`horae why {slug}` shows them; what must not wait is run by hand: `horae run {slug}`"
-            found.append({"kind": "clock", "job": slug, "run": None, "what": what, "hint": hint})
+        found += _of_the_clock(db, limit, now_us)
     return found[:limit]
+
+
+def _of_the_clock(db: Looks, limit: int, now_us: int) -> list[Json]:
+    args = {"ahead": now_us + STEP_MIN_US, "now": now_us, "limit": limit, "rows": ROWS_MAX}
+    rows = db.execute(AHEAD_OF_TIME, args).fetchall()
+    least = "at least " if sum(looked for *_, looked in rows) >= ROWS_MAX else ""
+    found: list[Json] = []
+    for slug, until, count, _ in rows:
+        one = count == 1
+        had = f"{least}{count} slot{'' if one else 's'} up to {zulu(until)} had {'its' if one else 'their'} turn"
+        what = f"the clock was ahead then, or is behind now: {had} and will not run again"
+        hint = f"`horae why {slug}` shows them; what must not wait is run by hand: `horae run {slug}`"
+        found.append({"kind": "clock", "job": slug, "run": None, "what": what, "hint": hint})
+    return found
 
 
 def told(problem: str) -> Json:

@@ -174,17 +174,17 @@ class Ledger(Owners):
         )
         if met.rowcount != 1:
             raise _stale(claim, event)
-        about: dict[str, Any] = {"actor": "gateway", "job_id": claim.job_id, "key": claim.key}
-        self._journal.append("released", run_id=claim.run_id, reason=reason, **about)
-        tell_waiting(self._db, [claim.job_id])
+        job_id, key = claim.job_id, claim.key
+        self._journal.append("released", actor="gateway", job_id=job_id, key=key, run_id=claim.run_id, reason=reason)
+        tell_waiting(self._db, [job_id])
         if not self._outlived(claim):
-            self._db.execute(BACK, (None, claim.key, claim.attempt))
+            self._db.execute(BACK, (None, key, claim.attempt))
             self._db.notify()  # it is due again, for whoever has room
             return
-        outcome, why = self._unless_it_ran(claim.job_id, claim.key, "void", CHANGED)
-        self._db.execute(SETTLE, (outcome, why, self._us, claim.key, claim.attempt))
-        self._journal.append(outcome, reason=why, **about)
-        self._jobs.plan.complete_if_done(claim.job_id)
+        outcome, why = self._unless_it_ran(job_id, key, "void", CHANGED)
+        self._db.execute(SETTLE, (outcome, why, self._us, key, claim.attempt))
+        self._journal.append(outcome, actor="gateway", job_id=job_id, key=key, reason=why)
+        self._jobs.plan.complete_if_done(job_id)
 
     def _outlived(self, claim: Claim) -> bool:
         """Whether a slot that was claimed is none of its job's any more: its cadence was changed since."""

@@ -149,7 +149,21 @@ class Reader:
             for row in self._db.execute("SELECT slug, name FROM job WHERE removed_at IS NULL LIMIT 2000")
             for name in row
         ]
-        raise NotFound(f"no job has the id, slug or name {text!r}", "`horae list --all` shows them all", names=names)
+        hint = "`horae list --all` shows them all" if removed else self._hint(text)
+        raise NotFound(f"no job has the id, slug or name {text!r}", hint, names=names)
+
+    def _hint(self, text: str) -> str:
+        """Where to look for a job that is not there: one that was removed is in no list."""
+        try:
+            row = self.find_job(text, removed=True)
+        except NotFound:
+            return "`horae list --all` shows them all"
+        again = self._db.execute("SELECT 1 FROM job WHERE slug = ? AND removed_at IS NULL", (row["slug"],)).fetchone()
+        name = row["id"] if again or text == row["id"] else row["slug"]
+        return (
+            f"{row['slug']} was removed at {zulu(row['removed_at'])}; `horae why {name}` and `horae runs {name}` still"
+            " answer; `horae undo` or its file put back brings it back"
+        )
 
     def find_run(self, text: str) -> Record:
         """A run by its id or a unique prefix of it."""
@@ -248,6 +262,11 @@ class Reader:
     def occurrence_by_key(self, key: str) -> Record | None:
         """One occurrence, by its key."""
         return self._db.execute("SELECT * FROM occurrence WHERE key = ?", (key,)).fetchone()
+
+    def last_run(self, key: str) -> str | None:
+        """The id of the latest attempt at one occurrence; None when nothing was ever claimed for it."""
+        row = self._db.execute("SELECT id FROM run WHERE key = ? ORDER BY attempt DESC LIMIT 1", (key,)).fetchone()
+        return None if row is None else str(row["id"])
 
     def occurrence(self, row: Record) -> Json:
         """One occurrence with every decision on record about it, oldest first."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from horae.app.reload import Report, reload
+from horae.core.cadence import DAMAGE
 from horae.errors import Problem
 from horae.ports import Home
 
@@ -104,5 +105,5 @@ def _safely(work: Callable[[], object]) -> None:
         log.warning(
             "what is stored of a job is damaged, and its definition could not be read again: %s", problem.message
         )
-    except Exception:
+    except DAMAGE:
         log.exception("a definition could not be read again")

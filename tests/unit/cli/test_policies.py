@@ -189,3 +189,31 @@ def test_P9_a_calendar_that_cannot_be_read_harms_only_the_jobs_that_name_it(home
         assert job == f"open: exclusion calendar public could not be read: {says}"
     assert home.json("check", "tides")["ok"]
     assert "ready" in home.horae("check", "tides").out
+    (job,) = [item for item in told if item["check"] == "jobs"]
+    assert job["remedy"] == calendar["remedy"], "the file of the job is fine"
+
+
+def test_slots_that_a_calendar_blocks_which_cannot_be_read_are_announced(home: TestHome) -> None:
+    (home.path / "public.ics").write_text(GALA.replace("Gotham", "Europe/Paris"), encoding="utf-8")
+    with (home.path / "config.toml").open("a", encoding="utf-8") as config:
+        config.write(UNREAD)
+    home.json("add", "every day at 9:00", "--script", "hi.sh", "--name", "Open", "--exclude", "public")
+    home.json("add", "every day at 9:00", "--script", "hi.sh", "--name", "Closed", "--exclude", "holidays")
+    looks = (("next", "open"), ("next",), ("next", "--from", "tomorrow"), ("calendar", "open"), ("calendar",))
+    assert [warning for look in looks for warning in home.json(*look)["warnings"]] == []
+    (home.path / "public.ics").write_text(GALA, encoding="utf-8")
+    says = "exclusion calendar public could not be read: public.ics: its event 'Gala': unknown time zone 'Gotham'"
+    for look in looks:
+        assert home.json(*look)["warnings"] == [f"open: what is not excluded will be blocked: {says}"]
+    assert says in home.horae("next", "open").err
+    assert home.json("next", "closed")["warnings"] == []
+    (item,) = home.json("why", "open", "next")["occurrences"]
+    assert item["story"][-1] == f"it will be blocked: {says}"
+    home.json("move", "open", "next", "--to", "in 2h")
+    (item,) = home.json("why", "open", "next")["occurrences"]
+    assert item["story"][-1] == f"it will be blocked: {says}", "a moved slot too"
+    home.json("skip", "open", "next")
+    (item,) = home.json("why", "open", item["key"])["occurrences"]
+    assert "blocked" not in " ".join(item["story"])
+    (item,) = home.json("why", "closed", "next")["occurrences"]
+    assert "blocked" not in " ".join(item["story"])

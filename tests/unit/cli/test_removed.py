@@ -123,3 +123,43 @@ def test_O12_all_at_once_leaves_out_what_was_removed(kept: TestHome) -> None:
     entry = kept.sql("SELECT seq FROM journal WHERE what = 'paused_all'")[0][0]
     assert kept.json("undo", str(entry))["did"] == "resumed 0 jobs"
     assert sorted(kept.jobs()) == ["other"]
+
+
+LOOKS = (("show",), ("run",), ("run", "--dry"), ("resume",), ("remove",), ("next",), ("check",), ("edit", "--name=X"))
+
+
+@pytest.mark.parametrize("words", LOOKS, ids=" ".join)
+def test_whoever_asks_for_a_removed_job_is_told_when_it_went_and_what_still_answers(
+    kept: TestHome, words: tuple[str, ...]
+) -> None:
+    job_id = kept.jobs()["tides"]["id"]
+    kept.json("remove", "tides")
+    for name, there in (("tides", "tides"), ("Tides", "tides"), (job_id, job_id)):
+        error = kept.error(words[0], name, *words[1:], status=3)
+        assert error["message"] == f"no job has the id, slug or name {name!r}"
+        assert error["hint"].startswith("tides was removed at 2")
+        assert f"`horae why {there}` and `horae runs {there}` still answer" in error["hint"]
+        assert "`horae undo` or its file put back brings it back" in error["hint"]
+    assert kept.error(words[0], "nobody", *words[1:], status=3)["hint"] == "`horae list --all` shows them all"
+
+
+def test_the_id_of_a_removed_job_is_named_where_another_has_its_name_now(kept: TestHome) -> None:
+    job_id = kept.jobs()["tides"]["id"]
+    kept.json("remove", "tides")
+    kept.json("add", "every day at 05:00", "--script", "hi.sh", "--name", "Tides")
+    assert f"`horae why {job_id}`" in kept.error("show", job_id[:9], status=3)["hint"]
+
+
+def test_of_a_removed_job_nothing_is_promised(kept: TestHome) -> None:
+    kept.json("remove", "tides")
+    error = kept.error("log", "tides", status=3)
+    assert error["message"] == "tides has never run"
+    assert "it was removed at 2" in error["hint"]
+    assert "horae next" not in error["hint"]
+    error = kept.error("why", "tides", "next", status=3)
+    assert error["message"].startswith("tides has no next slot: it was removed at 2")
+    assert "`horae why tides`" in error["hint"]
+    kept.sql_write("DELETE FROM occurrence")
+    said = kept.horae("why", "tides").out
+    assert "nothing: it never had a slot" in said
+    assert "horae next" not in said

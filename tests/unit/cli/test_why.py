@@ -223,8 +223,21 @@ def test_P1_slots_that_had_their_turn_by_a_clock_that_was_ahead_are_named(nine: 
         return [(item["what"], item["remedy"]) for item in checks if item["check"] == "clock"]
 
     (found,) = told("2026-11-30T09:30")
+    says = "3 slots up to 2026-12-03T09:00:00Z had their turn and will not run again"
     assert found == (
-        "nine: the clock was ahead, until 2026-12-03T14:00:01Z; 4 slots had their turn by it and will not run again",
+        f"nine: the clock was ahead then, or is behind now: {says}",
         "`horae why nine` shows them; what must not wait is run by hand: `horae run nine`",
     )
     assert told("2026-12-03T14:01") == []
+    assert told("2026-12-03T13:00") == [], "all of its slots have come"
+
+
+def test_what_an_undo_wrote_is_told_in_words(nine: TestHome) -> None:
+    with at("2026-11-30T08:55"):
+        entry = nine.json("skip", "nine", "2026-12-24T09:00")["entry"]
+        nine.json("undo")
+        said = nine.horae("why", "nine", "2026-12-24T09:00").out
+    assert "ann: what was decided about it was taken back" in said
+    assert f"ann: entry {entry} was taken back" in said
+    assert "only `horae undo" in said
+    assert "redo" not in said

@@ -242,3 +242,10 @@ def test_a_downtime_that_ends_as_the_slot_comes_due_does_not_touch_it() -> None:
     assert downtimes(ups, at("09:00"), at("09:00") + SECOND) == []
     assert downtimes(ups, at("09:00") - SECOND, at("09:00")) != []
     assert downtimes(ups, at("08:00") - DAY, at("08:00") - MINUTE) == [Downtime(None, at("08:00"), stopped=True)]
+
+
+def test_what_a_held_slot_waits_for_is_said_once() -> None:
+    held = decision("held", "09:00:05", reason="waits for the run that is live")
+    item = an_item(PLANNED, held, state="planned", outcome=None, reason="waits for the run that is live")
+    assert told(item)[2:] == ["held at 09:00:05: waits for the run that is live"]
+    assert told({**item, "reason": "waits for its group"})[-1] == "waits for its group"
