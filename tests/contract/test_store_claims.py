@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import pytest
 
-from horae.core.model import End, Receipt
-from horae.core.states import RUN, terminal
+from horae.core.model import Claim, End, Message, Receipt
+from horae.core.states import RUN, sources, terminal
 from horae.errors import Stale
+from horae.store.claimwrites import Writes
 from horae.store.owners import LEASE
 from tests.support.builders import MINUTE, SECOND, a_job, an_ending, an_owner, at, us, with_token
 from tests.support.stores import SqliteUnderTest as UnderTest
@@ -45,6 +48,33 @@ def test_S8_two_due_jobs_never_overlap_claims(s: UnderTest) -> None:
     assert len(first) == len(second) == 3
     assert {claim.job_id for claim in (*first, *second)} == {job.id for job in jobs}
     assert len({claim.token for claim in (*first, *second)}) == 6
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_S8_what_a_look_has_read_nobody_settles_before_it_is_written(s: UnderTest, beside: bool) -> None:
+    """Between reading and writing the rows are the look's own: so none is claimed that has come to its end meanwhile."""
+    job, owner, other = s.put(overlap="queue"), s.sign_on(), s.again()
+    if beside:  # a second open slot, which is found by way of the first
+        s.do(lambda tx: tx.jobs.set_exception(job.id, at("08:03"), "move", due=at("08:01"), actor="p"))
+    other.db.execute("SET lock_timeout = 1" if s.store.db.shared else "PRAGMA busy_timeout = 0")
+    settle = "UPDATE occurrence SET state = 'settled', outcome = 'void' WHERE key = ?"
+    keys, tried, real = [row["key"] for row in s.rows("SELECT key FROM occurrence")], list[str](), Writes.flush
+
+    def in_between(writes: Writes) -> None:
+        for key in keys if not tried else ():
+            tried.append(key)
+            with pytest.raises(Exception, match=r"locked|lock timeout"):
+                other.db.execute(settle, (key,))
+        real(writes)
+
+    s.clock.time = at("08:01")
+    with mock.patch.object(Writes, "flush", in_between):
+        (claim,) = s.claim(owner, 1)  # the other row is found by way of the first, not for itself
+    assert len(tried) == 1 + beside
+    other.db.execute(settle, (claim.key,))
+    assert [row["state"] for row in s.rows("SELECT state FROM run")] == ["claimed"]
+    with pytest.raises(Exception, match="immutable"):  # not even by a look that had not kept the row
+        s.damage("UPDATE occurrence SET state = 'claimed', outcome = NULL WHERE key = ?", claim.key)
 
 
 def test_tokens_only_rise(s: UnderTest) -> None:
@@ -131,6 +161,10 @@ VERBS: dict[str, tuple[Verb, str]] = {  # the verb, and the state in which it is
     "cancel": (lambda tx, c: tx.runs.finish(c, an_ending("cancel"), {}), "running"),
     "lose": (lambda tx, c: tx.runs.finish(c, an_ending("lose"), {}), "running"),
     "refuse": (lambda tx, c: tx.runs.refuse(c, "no room"), "running"),
+    "refuse when asked to end": (
+        lambda tx, c: (tx.runs.ask_to_end(c.run_id, actor="anna", reason="enough"), tx.runs.refuse(c, "no room")),
+        "running",
+    ),
     "settle": (lambda tx, c: tx.runs.settle(c), "finished"),
 }
 STATES = ("claimed", "running", "finished", "blocked", "released", "settled")
@@ -166,6 +200,23 @@ def test_P3_O3_a_wrong_token_changes_nothing(s: UnderTest, verb: str) -> None:
     s.do(lambda tx: act(tx, claim))
 
 
+@pytest.mark.parametrize(
+    ("state", "asked"),
+    [("claimed", False), ("claimed", True), ("running", False), ("running", True)],
+)
+def test_P3_O3_a_wrong_token_refuses_nothing_in_any_state(s: UnderTest, state: str, asked: bool) -> None:
+    claim = brought_to(s, state)
+    if asked:
+        s.do(lambda tx: tx.runs.ask_to_end(claim.run_id, actor="anna", reason="enough"))
+    before = s.everything()
+    for token in (claim.token - 1, claim.token + 1):
+        with pytest.raises(Stale):
+            s.do(lambda tx, token=token: tx.runs.refuse(with_token(claim, token), "no room"))
+    assert s.everything() == before
+    s.do(lambda tx: tx.runs.refuse(claim, "no room"))
+    assert s.run(claim.run_id)["state"] == ("cancelled" if asked else "released")
+
+
 def test_O3_an_ordered_run_is_claimed_and_fenced_like_a_slot(s: UnderTest) -> None:
     job, owner = s.put(schedule="0 9 * * *"), s.sign_on()
     s.do(lambda tx: tx.jobs.order_run(job.id, run_id="m" * 16, actor="person", input=None))
@@ -185,7 +236,7 @@ def test_O3_an_ordered_run_is_claimed_and_fenced_like_a_slot(s: UnderTest) -> No
 @pytest.mark.parametrize("verb", VERBS)
 def test_P3_a_wrong_state_changes_nothing(s: UnderTest, verb: str, state: str) -> None:
     act, right = VERBS[verb]
-    if state == right or (verb == "settle" and state == "blocked"):
+    if state == right or state in sources(RUN, verb.split(maxsplit=1)[0]) or (verb, state) == ("settle", "blocked"):
         return
     claim = brought_to(s, state)
     before = s.everything()
@@ -194,10 +245,11 @@ def test_P3_a_wrong_state_changes_nothing(s: UnderTest, verb: str, state: str) -
     assert s.everything() == before
 
 
-def test_P3_progress_of_a_stale_owner_is_dropped(s: UnderTest) -> None:
+def test_P3_O3_progress_of_a_stale_owner_is_dropped(s: UnderTest) -> None:
     claim = brought_to(s, "running")
-    s.do(lambda tx: tx.runs.note_process(with_token(claim, claim.token + 1), 77, 7))
-    assert s.run(claim.run_id)["pid"] is None
+    for token in (claim.token - 1, claim.token + 1):
+        s.do(lambda tx, token=token: tx.runs.note_process(with_token(claim, token), 77, 7))
+        assert s.run(claim.run_id)["pid"] is None
     s.do(lambda tx: tx.runs.note_process(claim, 77, 7))
     assert (s.run(claim.run_id)["pid"], s.run(claim.run_id)["pid_started"]) == (77, 7)
 
@@ -229,6 +281,64 @@ def test_P3_a_stale_owner_records_no_delivery(s: UnderTest) -> None:
     assert s.everything() == before
 
 
+def test_P3_O3_a_receipt_with_a_wrong_token_changes_nothing(s: UnderTest) -> None:
+    claim = brought_to(s, "finished")
+    (message,) = s.do(lambda tx: tx.outbox.begin(claim))
+    before = s.everything()
+    for token in (claim.token - 1, claim.token + 1):
+        with pytest.raises(Stale):
+            s.do(lambda tx, token=token: tx.outbox.record(with_token(claim, token), message, Receipt("accept")))
+    assert s.everything() == before
+    s.do(lambda tx: tx.outbox.record(claim, message, Receipt("accept")))
+    assert [row["state"] for row in s.rows("SELECT state FROM delivery")] == ["delivered"]
+
+
+def test_P3_O3_a_delivery_with_a_wrong_token_is_not_given_up(s: UnderTest) -> None:
+    """Nobody is told: whoever gives up knows already that something went wrong."""
+    claim = finished_with(s, "desk", "phone")
+    desk = next(message for message in s.do(lambda tx: tx.outbox.begin(claim)) if message.target == "desk")
+    s.do(lambda tx: tx.outbox.record(claim, desk, Receipt("retry", reason="busy")))
+    before = s.everything()
+    for token in (claim.token - 1, claim.token + 1):
+        s.do(lambda tx, token=token: tx.outbox.give_up(with_token(claim, token), "our fault"))
+    assert s.everything() == before
+    s.do(lambda tx: tx.outbox.give_up(claim, "our fault"))
+    assert deliveries(s) == {"desk": "expired", "phone": "unknown"}
+
+
+def test_O3_what_has_come_to_its_end_is_not_given_up(s: UnderTest) -> None:
+    claim = finished_with(s, "desk", "phone")
+    desk, _ = sorted(s.do(lambda tx: tx.outbox.begin(claim)), key=lambda message: message.target)
+    s.do(lambda tx: tx.outbox.record(claim, desk, Receipt("accept")))
+    s.do(lambda tx: tx.outbox.give_up(claim, "our fault"))
+    assert deliveries(s) == {"desk": "delivered", "phone": "unknown"}
+
+
+def test_O3_a_receipt_of_what_was_not_sent_changes_nothing(s: UnderTest) -> None:
+    claim = brought_to(s, "finished")
+    ((number,),) = (row.values() for row in s.rows("SELECT id FROM delivery"))
+    before = s.everything()
+    message = Message(number, claim.run_id, "local", "t", "b", alert=False)
+    with pytest.raises(Stale):
+        s.do(lambda tx: tx.outbox.record(claim, message, Receipt("accept")))
+    assert s.everything() == before
+
+
+def finished_with(s: UnderTest, *targets: str) -> Claim:
+    """A run that has ended, and that is to be sent to all these."""
+    s.put(deliver=targets)
+    owner = s.sign_on()
+    s.clock.time = at("08:01")
+    (claim,) = s.claim(owner)
+    s.do(lambda tx: tx.runs.start(claim))
+    s.do(lambda tx: tx.runs.finish(claim, an_ending(), {}))
+    return claim
+
+
+def deliveries(s: UnderTest) -> dict[str, str]:
+    return {row["target"]: row["state"] for row in s.rows("SELECT target, state FROM delivery")}
+
+
 def test_a_delivery_is_recorded_once(s: UnderTest) -> None:
     claim = brought_to(s, "finished")
     (message,) = s.do(lambda tx: tx.outbox.begin(claim))
@@ -258,6 +368,37 @@ def test_O21_a_stale_claim_settles_nothing_of_the_attempt_after_it(s: UnderTest)
     assert [row["state"] for row in s.rows("SELECT state FROM run ORDER BY attempt")] == ["released", "completed"]
 
 
+@pytest.mark.parametrize("verb", ["release", "refuse", "retry"])
+def test_O21_a_stale_claim_gives_back_nothing_of_the_attempt_after_it(s: UnderTest, verb: str) -> None:
+    """No verb leads there. If it ever came to two live attempts, the older one's slot would still be the newer one's."""
+    claim = brought_to(s, "claimed" if verb == "release" else "running")
+    s.damage(
+        "INSERT INTO run (id, key, job_id, attempt, token, gateway_id, state, claimed_at)"
+        " SELECT 'after', key, job_id, 2, token + 1, gateway_id, 'claimed', claimed_at FROM run WHERE id = ?",
+        claim.run_id,
+    )
+    s.damage("UPDATE occurrence SET attempts = 2 WHERE key = ?", claim.key)
+    before = s.occurrence(claim.key)
+    acts: dict[str, Callable[[Any], Any]] = {
+        "release": lambda tx: tx.runs.release(claim, "why"),
+        "refuse": lambda tx: tx.runs.refuse(claim, "no room"),
+        "retry": lambda tx: tx.runs.conclude_all([End(claim, an_ending("fail"), {}, retry_s=5.0)]),
+    }
+    s.do(acts[verb])
+    assert len(s.journal("retry_planned" if verb == "retry" else "released")) == 1
+    assert s.occurrence(claim.key) == before, "it is claimed, by the attempt after"
+    assert s.claim(s.sign_on("g2")) == [], "and nobody begins a third one beside it"
+
+
+def test_O21_a_claim_whose_slot_is_planned_already_moves_it_no_more(s: UnderTest) -> None:
+    claim = brought_to(s, "running")
+    s.damage("UPDATE occurrence SET state = 'planned' WHERE key = ?", claim.key)
+    before = s.occurrence(claim.key)
+    s.do(lambda tx: tx.runs.conclude_all([End(claim, an_ending("fail"), {}, retry_s=5.0)]))
+    assert len(s.journal("retry_planned")) == 1
+    assert s.occurrence(claim.key) == before
+
+
 def test_O4_what_its_machine_refused_a_process_has_not_run_and_is_due_again(s: UnderTest) -> None:
     claim = brought_to(s, "running")
     s.do(lambda tx: tx.runs.refuse(claim, "no room"))
@@ -277,6 +418,60 @@ def test_what_was_asked_to_end_before_its_machine_refused_it_a_process_is_over(s
     assert (run["state"], run["reason"], run["started_at"]) == ("cancelled", "cancelled by anna", None)
     assert (slot["state"], slot["outcome"], slot["reason"]) == ("settled", "skipped", "cancelled by anna")
     assert s.claim(s.sign_on("g2")) == []
+
+
+ONCE = "2026-03-02T08:01"
+
+
+@pytest.mark.parametrize("began", [False, True])
+def test_a_job_whose_last_slot_was_called_off_is_completed(s: UnderTest, began: bool) -> None:
+    job, owner = s.put(schedule=ONCE), s.sign_on()
+    s.clock.time = at("08:01")
+    (claim,) = s.claim(owner)
+    if began:
+        s.do(lambda tx: tx.runs.start(claim))
+    s.do(lambda tx: tx.runs.ask_to_end(claim.run_id, actor="anna", reason="enough"))
+    assert s.job(job)["completed_at"] is None
+    s.do(lambda tx: tx.runs.refuse(claim, "no room") if began else tx.runs.asked_to_end(owner))
+    assert (s.job(job)["completed_at"], s.job(job)["completed_reason"]) == (us(at("08:01")), "it was to run once")
+
+
+@pytest.mark.parametrize("way", ["called off", "refused when called off", "retried", "released", "outlived"])
+def test_what_waits_for_a_run_begins_when_that_is_over(s: UnderTest, way: str) -> None:
+    """And whoever may begin it elsewhere is told of it, if the store has others at all."""
+    jobs = {slug: s.put(slug=slug, group="gpu", schedule="1 8 * * *") for slug in ("one", "two")}
+    owner = s.sign_on()
+    s.clock.time = at("08:01")
+    (claim,) = s.claim(owner)
+    assert s.claim(owner) == [], "the other one waits for the group"
+    if way in ("refused when called off", "retried"):
+        s.do(lambda tx: tx.runs.start(claim))
+    if "called off" in way:
+        s.do(lambda tx: tx.runs.ask_to_end(claim.run_id, actor="anna", reason="enough"))
+    if way == "outlived":  # it is not due again, so only what waits is told of
+        s.put(replace(jobs[claim.job.slug], schedule="0 12 * * *"))
+    acts: dict[str, Callable[[Any], Any]] = {
+        "called off": lambda tx: tx.runs.asked_to_end(owner),
+        "refused when called off": lambda tx: tx.runs.refuse(claim, "no room"),
+        "retried": lambda tx: tx.runs.conclude_all([End(claim, an_ending("fail"), {}, retry_s=90.0)]),
+    }
+    told = tells(s, acts.get(way, lambda tx: tx.runs.release(claim, "why")))
+    assert told or not s.store.db.shared
+    assert len(s.claim(owner)) == 1
+
+
+@pytest.mark.parametrize("event", ["release", "refuse"])
+def test_what_was_given_back_is_told_to_whoever_has_room(s: UnderTest, event: str) -> None:
+    """Nothing waits for it; but it is due again, and only who has none here knows."""
+    claim = brought_to(s, VERBS[event][1])
+    assert tells(s, lambda tx: VERBS[event][0](tx, claim))
+
+
+def tells(s: UnderTest, work: Callable[[Any], Any]) -> bool:
+    """Whether gateways elsewhere are told to look again."""
+    with mock.patch.object(type(s.store.db), "notify") as told:
+        s.do(work)
+    return told.called
 
 
 # ── terminal states are written once, by the schema itself
@@ -372,6 +567,30 @@ def test_what_was_being_sent_in_a_crash_is_unknown(s: UnderTest) -> None:
     assert s.do(lambda tx: tx.outbox.begin(adopted)) == []
     (entry,) = [row for row in s.journal("unknown") if row["run_id"] == claim.run_id]
     assert "desk" in entry["detail"], "an unknown delivery is a decision that `why` must show"
+
+
+def test_of_what_was_to_be_sent_in_a_crash_only_what_was_being_sent_is_unknown(s: UnderTest) -> None:
+    claim = finished_with(s, "desk", "mail", "phone")
+    messages = {message.target: message for message in s.do(lambda tx: tx.outbox.begin(claim))}
+    s.do(lambda tx: tx.outbox.record(claim, messages["desk"], Receipt("accept")))
+    s.do(lambda tx: tx.outbox.record(claim, messages["phone"], Receipt("retry", reason="busy")))
+    adopted = s.adopt(claim, s.sign_on("g2"))
+    assert deliveries(s) == {"desk": "delivered", "mail": "unknown", "phone": "pending"}
+    assert [message.target for message in s.do(lambda tx: tx.outbox.begin(adopted))] == ["phone"]
+
+
+def test_O3_what_arrived_while_it_was_taken_over_is_not_sent_again(s: UnderTest) -> None:
+    """Others write beside a take-over: the receipt came between the look at what was being sent and the word about it."""
+    claim, two = finished_with(s, "desk"), s.sign_on("g2")
+    s.do(lambda tx: tx.outbox.begin(claim))
+
+    def arrives(name: str) -> bool:
+        s.store.db.execute("UPDATE delivery SET state = 'delivered' WHERE target = ?", (name,))
+        return True
+
+    ((_, adopted),) = s.do(lambda tx: tx.runs.take_over(two, {"g1"}, idempotent=arrives))
+    assert deliveries(s) == {"desk": "delivered"}
+    assert s.do(lambda tx: tx.outbox.begin(adopted)) == []
 
 
 # ── orphans

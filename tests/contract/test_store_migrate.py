@@ -8,7 +8,7 @@ import os
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
@@ -16,7 +16,8 @@ import pytest
 from horae.core.definition import definition
 from horae.core.identity import slot_key
 from horae.core.states import DELIVERY, OCCURRENCE, OUTCOMES, RUN, TRIGGERS, terminal
-from horae.errors import NewerStore, Trouble
+from horae.errors import Conflict, NewerStore, Trouble
+from horae.store import sqlite
 from horae.store.migrate import statements, steps
 from horae.store.sqlite import SqliteStore, alone
 from tests.support.builders import START, SetClock, a_job, an_owner, at, us
@@ -46,7 +47,7 @@ def in_processes(count: int, work: Any, *args: Any) -> list[Any]:
     return found
 
 
-def test_ten_processes_that_open_a_new_database_at_once_migrate_it_once(tmp_path: Path) -> None:
+def test_O20_ten_processes_that_open_a_new_database_at_once_migrate_it_once(tmp_path: Path) -> None:
     newest = steps()[-1][0]
     for attempt in range(3):
         assert in_processes(10, open_once, str(tmp_path / f"{attempt}" / "runtime.db")) == [newest] * 10
@@ -61,6 +62,75 @@ def test_one_opener_at_a_time(tmp_path: Path) -> None:
                 opening.result(0.2)
             assert not path.exists() or path.stat().st_size == 0  # not even the switch to the log has begun
         assert opening.result(10) == steps()[-1][0]
+
+
+# ── a lock is waited for, so long and no longer
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_S", 0.03)
+
+
+def begins(store: SqliteStore) -> list[str]:
+    """What of a store's statements begins a transaction, from now on."""
+    sent: list[str] = []
+    store.db.set_trace_callback(lambda sql: sent.append(sql) if sql.startswith("BEGIN") else None)
+    return sent
+
+
+def test_O20_a_lock_is_waited_for_by_the_bound(tmp_path: Path) -> None:
+    path = str(tmp_path / "runtime.db")
+    new_database(path)
+    store = SqliteStore(path, SetClock())
+    assert store.db.execute("PRAGMA busy_timeout").fetchone()[0] == sqlite.BUSY_S * 1000 == 10_000
+    holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    holder.execute("BEGIN IMMEDIATE")
+    trying = Event()
+    store.db.set_trace_callback(lambda sql: trying.set() if sql.startswith("BEGIN") else None)
+    with ThreadPoolExecutor(1) as others:
+        writing = others.submit(store.transact, lambda tx: tx.journal.append("waited", actor="test"))
+        assert trying.wait(20)
+        holder.execute("COMMIT")
+        assert writing.result(20) == 1
+    holder.close()
+    store.close()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_O20_a_database_that_stays_locked_is_told_and_not_tried_for_ever(tmp_path: Path) -> None:
+    path = str(tmp_path / "runtime.db")
+    new_database(path)
+    store = SqliteStore(path, SetClock())
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    sent = begins(store)
+    with pytest.raises(Conflict, match="is locked by another process") as told:
+        store.transact(lambda tx: tx.journal.append("said", actor="test"))
+    assert (told.value.details["file"], told.value.hint) == (path, "try again in a moment")
+    assert sent == ["BEGIN IMMEDIATE"], "once: SQLite itself has waited"
+    holder.execute("ROLLBACK")
+    assert store.transact(lambda tx: tx.journal.append("said", actor="test")) == 1
+    holder.close()
+    store.close()
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_O20_an_old_database_that_stays_locked_is_told_and_left_as_it_was(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "runtime.db"
+    a_database_of_schema(1, path)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute(f"PRAGMA journal_mode = {mode}")
+    holder.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(Conflict, match="is locked by another process"):
+        SqliteStore(str(path), SetClock())
+    assert holder.execute("PRAGMA user_version").fetchone() == (1,)
+    holder.execute("ROLLBACK")
+    holder.close()
+    store = SqliteStore(str(path), SetClock())
+    assert store.schema == steps()[-1][0]
+    store.close()
 
 
 def claim_all(path: str, barrier: Any, answers: Any) -> None:

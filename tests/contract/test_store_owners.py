@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from unittest import mock
 
 import pytest
 
-from horae.core.model import End
+from horae.core.model import End, Owner
 from horae.errors import Stale
-from horae.store.owners import LEASE
-from tests.contract.test_store_claims import brought_to
+from horae.store import claimwrites
+from horae.store.ledger import Ledger
+from horae.store.owners import LEASE, Owners
+from tests.contract.test_store_claims import brought_to, tells
 from tests.support.builders import SECOND, an_ending, an_owner, at
 from tests.support.stores import SqliteUnderTest as UnderTest
 
@@ -52,6 +55,43 @@ def test_P2_whoever_may_not_judge_takes_only_what_is_proven_gone(s: UnderTest) -
     assert orphan.run_id == claim.run_id
 
 
+def test_P2_whoever_renews_just_in_time_keeps_its_runs(s: UnderTest) -> None:
+    """The lease had ended when it was looked at, and has not when its runs would be taken."""
+    claim = brought_to(s, "running")
+    one, two, real = an_owner("g1"), s.sign_on("g2"), Owners.others
+
+    def late(self: Owners, owner: Owner) -> Any:
+        found = real(self, owner)
+        self.renew(one)
+        return found
+
+    s.clock.time += LEASE
+    s.do(lambda tx: tx.runs.renew(two))
+    with mock.patch.object(Owners, "others", late):
+        assert s.do(lambda tx: tx.runs.take_over(two, ())) == []
+    assert (s.run(claim.run_id)["gateway_id"], s.run(claim.run_id)["token"]) == ("g1", claim.token)
+    assert not s.journal("gateway_lost")
+
+
+def test_P3_whoever_has_signed_off_renews_no_lease(s: UnderTest) -> None:
+    one = s.sign_on("g1")
+    s.do(lambda tx: tx.runs.sign_off(one))
+    before = s.everything()
+    with pytest.raises(Stale):
+        s.do(lambda tx: tx.runs.renew(one))
+    assert s.everything() == before
+
+
+def test_a_gateway_speaks_for_itself_only(s: UnderTest) -> None:
+    one, two = s.sign_on("g1"), s.sign_on("g2")
+    (before,) = s.rows("SELECT * FROM gateway WHERE id = 'g2'")
+    s.clock.time += SECOND
+    for verb in ("renew", "drain", "sign_off"):
+        s.do(lambda tx, verb=verb: getattr(tx.runs, verb)(one))
+    assert s.rows("SELECT * FROM gateway WHERE id = 'g2'") == [before]
+    assert s.do(lambda tx: tx.runs.holds(two))
+
+
 def test_an_adopted_run_is_told_in_the_journal(s: UnderTest) -> None:
     claim = brought_to(s, "running")
     s.take_over(s.sign_on("g2"))
@@ -76,6 +116,67 @@ def test_a_former_owner_calls_nothing_off(s: UnderTest) -> None:
     assert s.run(claim.run_id)["state"] == "claimed"
     s.do(lambda tx: tx.runs.asked_to_end(two))
     assert s.run(claim.run_id)["state"] == "cancelled"
+
+
+@pytest.mark.parametrize("state", ["finished", "blocked", "released", "settled"])
+def test_O3_what_is_over_cannot_be_asked_to_end(s: UnderTest, state: str) -> None:
+    claim = brought_to(s, state)
+    before = s.everything()
+    assert not s.do(lambda tx: tx.runs.ask_to_end(claim.run_id, actor="anna", reason="enough"))
+    assert s.everything() == before
+
+
+@pytest.mark.parametrize("state", ["claimed", "running"])
+def test_whoever_owns_a_run_is_told_when_it_shall_end(s: UnderTest, state: str) -> None:
+    claim = brought_to(s, state)
+    assert tells(s, lambda tx: tx.runs.ask_to_end(claim.run_id, actor="anna", reason="enough"))
+
+
+@pytest.mark.parametrize("meanwhile", ["taken over", "started"])
+def test_P3_O3_what_was_found_to_be_called_off_is_called_off_only_if_it_is_still_so(
+    s: UnderTest, meanwhile: str
+) -> None:
+    """Others write between the look and the word, where a store is shared."""
+    claim = brought_to(s, "claimed")
+    one, two, real = an_owner("g1"), s.sign_on("g2"), Ledger._call_off
+    asked(s, claim.run_id)
+
+    def late(self: Ledger, owner: Owner, run_id: str, reason: str) -> None:
+        if meanwhile == "started":
+            self.start(claim)
+        else:
+            self.take_over(two, {"g1"})
+        real(self, owner, run_id, reason)
+
+    with mock.patch.object(Ledger, "_call_off", late):
+        s.do(lambda tx: tx.runs.asked_to_end(one))
+    assert s.run(claim.run_id)["state"] == ("running" if meanwhile == "started" else "claimed")
+    assert s.occurrence(claim.key)["state"] == "claimed"
+
+
+@pytest.mark.parametrize("meanwhile", ["state = 'completed'", "cancel_reason = 'cancelled by anna'"])
+def test_O3_what_was_found_to_stand_in_the_way_is_asked_to_end_only_if_it_is_still_so(
+    s: UnderTest, meanwhile: str
+) -> None:
+    s.put(overlap="cancel_running")
+    owner, real = s.sign_on(), claimwrites.can_be_asked
+    s.clock.time = at("08:01")
+    (claim,) = s.claim(owner)
+    s.do(lambda tx: tx.runs.start(claim))
+
+    def late(run: Any) -> bool:
+        found = real(run)
+        s.store.db.execute(f"UPDATE run SET {meanwhile} WHERE id = ?", (claim.run_id,))
+        return found
+
+    s.clock.time = at("08:02")
+    with mock.patch.object(claimwrites, "can_be_asked", late):
+        assert s.claim(owner) == []
+    before = {"state": "running", "cancel_reason": None}
+    now = s.run(claim.run_id)
+    assert {name for name, value in before.items() if now[name] != value} == {meanwhile.split(maxsplit=1)[0]}
+    assert now["cancel_reason"] in (None, "cancelled by anna")
+    assert not s.journal("cancel_asked")
 
 
 def retried(s: UnderTest, **job: Any) -> Any:

@@ -18,6 +18,7 @@ import pytest
 from psycopg import errors
 
 from horae.core.instants import from_us
+from horae.core.model import Owner
 from horae.errors import Conflict, NewerStore, Problem, Refused, Trouble
 from horae.store import postgresschema
 from horae.store import writer as writing
@@ -28,7 +29,8 @@ from horae.store.postgreslisten import listen_changes
 from horae.store.postgresreaders import Readers, open_reader
 from horae.store.postgresschema import steps
 from horae.store.writer import GroupWriter
-from tests.support.builders import SetClock, a_job, an_ending, an_owner, at
+from tests.contract.test_store_migrate import ROWS
+from tests.support.builders import SetClock, a_job, an_ending, an_owner, at, us
 from tests.support.postgres import (
     GUARDED,
     PASSWORD,
@@ -140,6 +142,80 @@ def test_O20_ten_processes_that_open_an_old_database_at_once_migrate_it_once(
     assert ten_at_once(url) == [9000] * 10
     with psycopg.connect(url) as link:
         assert link.execute("SELECT * FROM more").fetchall() == [(1,)]
+
+
+NEW_IN_5: dict[str, dict[str, Any]] = {  # what rows of the first schema may have besides, by the fifth
+    "gateway": {"lease_until": 11, "lost_at": 12, "labels": "gpu", "draining": 1},
+    "job": {
+        "clock_gap": "after", "clock_repeat": "both", "cadence_at": 13, "starts_at": us(at("07:00")),
+        "ends_at": us(at("12:00")), "spread_s": 7, "runs_on": "gpu", "concurrency_group": "g", "priority": 3,
+    },
+    "occurrence": {"priority": 3, "waits_for": None},
+    "run": {"cancel_reason": "enough", "resolved_by": "anna", "resolved_at": 15, "pruned": 1},
+    "output": {"pruned_at": 16},
+    "journal": {"chain": "g0", "number": 1, "hash": "h", "undoable": 1, "undoes": None, "redo": 0, "was_key": "w"},
+}  # fmt: skip
+TABLES_OF_5: dict[str, list[dict[str, Any]]] = {
+    "journal_chain": [{"chain": "g0", "number": 1, "hash": "h"}],
+    "journal_marker": [{"chain": "g0", "number": 1, "hash": "h", "count": 1, "at": 5, "signer": "s", "signature": "x"}],
+    "zone_data": [{"id": 1, "version": "2025b"}],
+    "document": [
+        {"kind": "job", "name": "a", "digest": "d", "text": "t", "mode": 420, "changed_at": 5, "changed_by": "anna"}
+    ],
+}
+CATALOGUE = (
+    "SELECT table_name, column_name, data_type, is_nullable, column_default, generation_expression, ordinal_position"
+    " FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1, 2"
+)
+INDEXES = "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1"
+
+
+def of_schema_5() -> dict[str, list[dict[str, Any]]]:
+    """Rows of every table, with a value in every column that the fifth schema had."""
+    rows = {table: [row | NEW_IN_5.get(table, {}) for row in of_1] for table, of_1 in ROWS.items() if table != "fence"}
+    rows["occurrence"].append(
+        rows["occurrence"][1] | {"key": "w", "slot_at": 1, "run_id": "m" * 16, "waits_for": "run"}
+    )
+    rows["occurrence"][-1] |= {"trigger": "manual", "input": "text", "due_at": 2**60}
+    return rows | TABLES_OF_5
+
+
+def test_O2_a_store_of_the_fifth_schema_loses_nothing(
+    empty: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one that PostgreSQL had."""
+    url, fresh, kept = empty(), empty(), of_schema_5()
+    with monkeypatch.context() as then:
+        ((number, first), *_) = steps()
+        (tmp_path / "steps").mkdir()
+        shutil.copy(first, tmp_path / "steps")
+        then.setattr(postgresschema, "FOLDER", str(tmp_path / "steps"))
+        old = PostgresStore(url)
+        assert old.schema == number == 5
+        old.close()
+    with psycopg.connect(url, autocommit=True) as link:
+        for table, rows in kept.items():
+            for row in rows:
+                marks = ", ".join(["%s"] * len(row))
+                link.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})".encode(), [*row.values()])
+        link.execute("SELECT setval('fence_token', 7), setval('journal_seq', 1)")
+        before = {table: link.execute(f"SELECT * FROM {table} ORDER BY 1".encode()).fetchall() for table in kept}
+        store = PostgresStore(url, SetClock(at("08:02:10")))
+        assert store.schema == NEWEST > 5
+        for table, rows in before.items():
+            found = link.execute(f"SELECT * FROM {table} ORDER BY 1".encode()).fetchall()
+            assert [row[: len(rows[0])] for row in found] == rows, table
+            assert {value for row in found for value in row[len(rows[0]) :]} <= {None, 0, ""}, "as it was before"
+        PostgresStore(fresh).close()
+        with psycopg.connect(fresh) as newly:
+            for question in (CATALOGUE, INDEXES):
+                assert link.execute(question).fetchall() == newly.execute(question).fetchall()
+    owner = an_owner("g1")
+    store.transact(lambda tx: tx.runs.sign_on(owner, "test"))
+    assert store.transact(lambda tx: tx.runs.claim_due(owner, 10)) == [], "it asks for labels that this one has not"
+    (claim,) = store.transact(lambda tx: tx.runs.claim_due(Owner("g2", "h", "b", 1, 1, frozenset({"gpu"})), 10))
+    assert (claim.job_id, claim.slot, claim.missed, claim.token) == ("a" * 12, at("08:02"), 1, 8)
+    store.close()
 
 
 def test_a_step_that_fails_leaves_the_schema_as_it_was(
@@ -805,4 +881,19 @@ def test_a_store_that_was_filled_a_moment_ago_is_not_planned_for_as_if_it_were_e
 
     assert known_after(300) == {300}
     assert known_after(600) == {300}, "what it knows something about it counts by itself"
+    people.close()
+
+
+def test_what_else_is_in_the_schema_keeps_no_gateway_from_starting(empty: Callable[..., str]) -> None:
+    """Tables of other programs are not ours to count, and ours may be locked by whoever saves them."""
+    url = empty()
+    people = PostgresStore(url)
+    people.transact(lambda tx: tx.jobs.upsert(a_job(), signature="s", meaning="m", actor="test"))
+    people.db.at_once('CREATE TABLE "Order Lines" (x int)', 'INSERT INTO "Order Lines" VALUES (1)')
+    with psycopg.connect(url) as saver:
+        saver.execute("LOCK TABLE run, job IN SHARE UPDATE EXCLUSIVE MODE")
+        saver.execute('LOCK TABLE "Order Lines" IN ACCESS EXCLUSIVE MODE')
+        gateway = PostgresStore(url, chain="g1")
+        assert gateway.transact(lambda tx: tx.jobs.by_slug("tides")) is not None
+        gateway.close()
     people.close()

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from horae.errors import Problem, Stale, Trouble, Unavailable
+from horae.errors import Conflict, Problem, Stale, Trouble, Unavailable
 from horae.store import writer as module
 from horae.store.sqlite import SqliteStore
 from horae.store.writer import GroupWriter
@@ -190,6 +190,40 @@ def test_a_full_disk_fails_people_at_once_and_keeps_the_engine_waiting(
     assert made.whats() == ["much"], "once, although it was tried many times"
     assert made.troubles[-1] is None
     assert isinstance(made.troubles[0], Trouble)
+
+
+def test_O20_a_lock_that_stays_fails_people_after_the_bound_and_keeps_the_engine_waiting(
+    made: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each attempt is bounded by the store. What the engine decided has not happened, so it may be written again."""
+    monkeypatch.setattr(module, "RETRY_S", 0.001)
+    made.store.db.execute("PRAGMA busy_timeout = 5")
+    holder = sqlite3.connect(made.file, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    told = threading.Event()
+
+    def tell(problem: Problem | None) -> None:
+        made.troubles.append(problem)
+        told.set()
+
+    made.writer.on_trouble = tell
+    with pytest.raises(Conflict, match="is locked by another process"):
+        made.writer.transact(say("asked for"))
+    assert [sql for sql in made.statements if sql.startswith("BEGIN")] == ["BEGIN IMMEDIATE"], "once"
+    told.clear()
+
+    async def main() -> int:
+        patient = asyncio.create_task(made.writer.commit(say("decided")))
+        await until(told.is_set)
+        assert not patient.done()
+        holder.execute("ROLLBACK")
+        return await asyncio.wait_for(patient, 20)
+
+    assert asyncio.run(main()) == 1
+    holder.close()
+    assert made.whats() == ["decided"], "once, although it was tried many times"
+    assert isinstance(made.troubles[0], Conflict)
+    assert made.troubles[-1] is None
 
 
 def test_closing_with_a_full_disk_fails_those_who_wait(made: Setup, monkeypatch: pytest.MonkeyPatch) -> None:

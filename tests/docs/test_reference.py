@@ -69,6 +69,7 @@ COMPUTED = {  # file and expression → the words that it can be; whoever writes
     ("store/claimwrites.py", "outcome"): {"skipped", "missed", "blocked", "void", "ran"},
     ("store/plan.py", "outcome"): {"skipped", "void", "ran"},
     ("store/ledger.py", "target(RUN, end.ending.event)"): RUN_ENDINGS,
+    ("store/ledger.py", "outcome"): {"void", "ran"},
     ("store/outbox.py", "state"): {states.DELIVERY["sending"][event] for event in states.DELIVERY["sending"]},
     ("app/jobs.py", "what"): {"added", "edited", "paused_all", "resumed_all"},
 }

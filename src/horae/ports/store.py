@@ -75,11 +75,11 @@ class Runs(Protocol):
         ...
 
     def release(self, claim: Claim, reason: str) -> None:
-        """Give back a claim that has started nothing: the slot is due again."""
+        """Give back a claim that has started nothing: the slot is due again. If it was asked to end, it is over."""
         ...
 
     def refuse(self, claim: Claim, reason: str) -> None:
-        """The same of a run, started or not, whose machine had no room for its process. If it was asked to end, it is over."""
+        """The same of a run, started or not, whose machine had no room for its process."""
         ...
 
     def resolve(self, run_id: str, said: str, *, actor: str, reason: str | None, again: str | None) -> int:

@@ -15,12 +15,13 @@ from horae.ports import Orphan
 
 MARKER = "HORAE_RUN_ID"
 HOST = "HORAE_HOST"
+UNTOLD = "unknown"  # a boot that the system does not tell
 FIRST_SPACE = "pid:[4026531836]"  # the kernel's fixed name of the machine's own process numbers
 
 
 def boot_id() -> str:
     """What tells this boot of this machine from any other."""
-    return _first_line("/proc/sys/kernel/random/boot_id") or "unknown"
+    return _first_line("/proc/sys/kernel/random/boot_id") or UNTOLD
 
 
 def host_id(named: str | None = None) -> str:
@@ -39,23 +40,44 @@ def host_id(named: str | None = None) -> str:
 def started_at(pid: int) -> int | None:
     """When a process started, in the kernel's ticks since boot; None when there is none (or it cannot be told)."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            fields = stat.read().rsplit(b") ", 1)[1].split()
+        return _born(pid)
     except OSError:
         return None
+
+
+def _born(pid: int) -> int | None:
+    """The same; None for one that is dead and only waits to be taken note of. Raises OSError where it cannot be looked at."""
+    with open(f"/proc/{pid}/stat", "rb") as stat:
+        fields = stat.read().rsplit(b") ", 1)[1].split()
     return None if fields[0] in (b"Z", b"X") else int(fields[19])
 
 
 def gone(owner: Owner, host: str) -> bool:
     """Whether a gateway's process is proven to be no more: it was on this machine, and is not there or from before a boot.
 
-    Of another machine, or of another container with processes of its own, nothing can be proven from here.
+    Of another machine, or of another container with processes of its own, nothing can be proven from here; nor where the
+    system does not tell its boot, or hides other people's processes.
     """
-    if sys.platform != "linux" or owner.host != host:
+    boot = boot_id()
+    if sys.platform != "linux" or owner.host != host or UNTOLD in (owner.boot, boot):
         return False
-    if owner.boot != boot_id():
+    if owner.boot != boot:
         return True
-    return started_at(owner.pid) != owner.pid_started
+    try:
+        return _born(owner.pid) != owner.pid_started
+    except OSError:
+        return _nobody_has(owner.pid)
+
+
+def _nobody_has(pid: int) -> bool:
+    """Whether the kernel says that no process has that number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def remains(orphan: Orphan) -> list[int]:

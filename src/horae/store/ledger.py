@@ -40,7 +40,8 @@ FINISH = (
     "UPDATE run SET state = ?, reason = ?, finished_at = ?, exit_code = ?, signal = ?"
     " WHERE id = ? AND token = ? AND state = ?"
 )
-RELEASE = "UPDATE run SET state = ?, reason = ?, finished_at = ?, started_at = NULL WHERE id = ? AND token = ?"
+RELEASE = "UPDATE run SET state = ?, reason = ?, finished_at = ?, started_at = NULL"
+CALL_OFF = "UPDATE run SET state = 'cancelled', reason = cancel_reason, finished_at = ?, started_at = NULL"
 OUTPUT = "INSERT INTO output (run_id, message, stdout, stderr, stdout_cut, stderr_cut) VALUES (?, ?, ?, ?, ?, ?)"
 SETTLE = (
     "UPDATE occurrence SET state = 'settled', outcome = ?, reason = ?, settled_at = ?"
@@ -148,30 +149,24 @@ class Ledger(Owners):
             raise Stale(f"occurrence {claim.key} was settled by another owner", run=claim.run_id)
 
     def release(self, claim: Claim, reason: str) -> None:
-        """Give back a claim of which nothing has begun: the slot is due again."""
+        """Give back a claim of which nothing has begun: the slot is due again. If it was asked to end, it is over."""
         self._release(claim, "release", reason)
 
     def refuse(self, claim: Claim, reason: str) -> None:
-        """The same of a run, started or not, whose machine had no room for its process: so nothing has begun.
-
-        If it was asked to end meanwhile, it is over.
-        """
-        asked = self._db.execute(
-            "UPDATE run SET state = 'cancelled', reason = cancel_reason, finished_at = ?, started_at = NULL"
-            " WHERE id = ? AND token = ? AND state = 'running' AND cancel_reason IS NOT NULL RETURNING reason",
-            (self._us, claim.run_id, claim.token),
-        ).fetchall()
-        if asked:
-            self._called_off(claim.run_id, claim.job_id, claim.key, claim.attempt, asked[0]["reason"])
-        else:
-            self._release(claim, "refuse", reason)
+        """The same of a run, started or not, whose machine had no room for its process: so nothing has begun."""
+        self._release(claim, "refuse", reason)
 
     def _release(self, claim: Claim, event: str, reason: str) -> None:
         allowed = sources(RUN, event)
-        met = self._db.execute(
-            f"{RELEASE} AND state IN ({', '.join('?' * len(allowed))})",
-            (target(RUN, event), reason, self._us, claim.run_id, claim.token, *allowed),
-        )
+        which = f"WHERE id = ? AND token = ? AND state IN ({', '.join('?' * len(allowed))})"
+        this = (claim.run_id, claim.token, *allowed)
+        asked = self._db.execute(
+            f"{CALL_OFF} {which} AND cancel_reason IS NOT NULL RETURNING reason", (self._us, *this)
+        ).fetchall()
+        if asked:
+            self._called_off(claim.run_id, claim.job_id, claim.key, claim.attempt, asked[0]["reason"])
+            return
+        met = self._db.execute(f"{RELEASE} {which}", (target(RUN, event), reason, self._us, *this))
         if met.rowcount != 1:
             raise _stale(claim, event)
         job_id, key = claim.job_id, claim.key

@@ -138,14 +138,12 @@ def unreadable(patch: pytest.MonkeyPatch, which: str) -> None:
     patch.setattr("builtins.open", refusing)
 
 
-@pytest.mark.xfail(reason="`started_at` says None for what it may not read, which `gone` takes for a proof")
 def test_O19_a_gateway_that_may_not_be_looked_at_is_not_proven_gone(sleeper, monkeypatch: pytest.MonkeyPatch) -> None:
     owner = a_gateway(sleeper.pid, started_at(sleeper.pid))
     unreadable(monkeypatch, f"/proc/{sleeper.pid}/stat")
     assert not gone(owner, HERE)
 
 
-@pytest.mark.xfail(reason="a boot that cannot be told counts as another one")
 @pytest.mark.parametrize("theirs", [False, True])
 def test_O19_where_the_boot_cannot_be_told_nobody_is_proven_gone(
     sleeper, monkeypatch: pytest.MonkeyPatch, theirs: bool
