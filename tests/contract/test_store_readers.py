@@ -14,7 +14,7 @@ from tests.support.stores import SqliteUnderTest as UnderTest
 
 RUN_KEYS = {
     "id", "job_id", "job", "slug", "slot", "slot_utc", "due", "key", "trigger", "attempt", "state", "outcome", "reason",
-    "claimed_at", "started_at", "finished_at", "lateness_s", "duration_s", "missed", "pid", "exit_code", "signal",
+    "claimed_at", "started_at", "finished_at", "lateness_s", "duration_s", "missed", "gateway", "host", "pid", "exit_code", "signal",
     "tokens", "cost_usd", "deliveries", "resolved",
 }  # fmt: skip
 
@@ -78,6 +78,7 @@ def test_the_shape_of_a_run(s: UnderTest) -> None:
     (run,) = s.reader().list_runs(job_id=job.id, state=None, limit=5, cursor=None)["runs"]
     assert set(run) == RUN_KEYS
     assert (run["slot"], run["slot_utc"]) == ("2026-03-02T09:01:00+01:00", "2026-03-02T08:01:00Z")
+    assert (run["gateway"], run["host"]) == ("g1", "host")
     assert (run["lateness_s"], run["duration_s"], run["pid"], run["state"], run["exit_code"]) == (
         1.5,
         2.0,

@@ -188,7 +188,7 @@ def do_log(args: Namespace, output: Output) -> int:
     if args.follow:
         return _follow(house, args.run, output)
     answer = house.view("app.views", "run_log", run=args.run)
-    output.emit(answer, lambda: render_log(answer, output))
+    output.emit(answer, lambda: render_log(answer, output, cluster=house.cluster))
     return 0
 
 
@@ -216,12 +216,13 @@ def _follow(house: House, run: str, output: Output) -> int:
         time.sleep(LOOK_EVERY_S)
 
 
-def render_log(answer: dict[str, Any], output: Output) -> None:
-    """A run's head, then what it said."""
+def render_log(answer: dict[str, Any], output: Output, *, cluster: bool = False) -> None:
+    """A run's head, of a cluster with the machine, then what it said."""
     run = answer["run"]
     took = f", took {short_duration(run['duration_s'])}" if run["duration_s"] is not None else ""
     late = f", {short_duration(run['lateness_s'])} late" if run["lateness_s"] is not None else ""
-    output.text(f"{output.state(run['state'])}  {run['job']}  slot {run['slot']}{late}{took}")
+    where = f", on {run['host']}" if cluster and run["host"] else ""
+    output.text(f"{output.state(run['state'])}  {run['job']}  slot {run['slot']}{late}{took}{where}")
     if run["reason"]:
         output.text(f"reason: {run['reason']}")
     for item in run["deliveries"]:

@@ -45,6 +45,8 @@ def run_json(row: Record, deliveries: Sequence[Record]) -> Json:
         if started is None or finished is None or row["state"] == "unknown" or row["resolved_by"] is not None
         else max(0, finished - started) / 1e6,
         "missed": row["missed"],
+        "gateway": row["gateway_id"],
+        "host": (row["host"] or "").split("/")[0] or None,
         "pid": row["pid"],
         "exit_code": row["exit_code"],
         "signal": row["signal"],
