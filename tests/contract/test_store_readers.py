@@ -14,8 +14,8 @@ from tests.support.stores import SqliteUnderTest as UnderTest
 
 RUN_KEYS = {
     "id", "job_id", "job", "slug", "slot", "slot_utc", "due", "key", "trigger", "attempt", "state", "outcome", "reason",
-    "claimed_at", "started_at", "finished_at", "lateness_s", "duration_s", "missed", "gateway", "host", "pid", "exit_code", "signal",
-    "tokens", "cost_usd", "deliveries", "resolved",
+    "claimed_at", "started_at", "finished_at", "lateness_s", "duration_s", "missed", "gateway", "host", "pid", "exit_code",
+    "signal", "tokens", "cost_usd", "deliveries", "resolved",
 }  # fmt: skip
 
 
