@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tests.support.world import Effect, Life, Told, World
 
 GONE = "its process is gone"
-BY_ANYBODY = ("ordered", "cancel_asked", "resolved", "void")  # about a run, written by whoever says so
+BY_ANYBODY = ("ordered", "cancel_asked", "resolved", "void", "ran")  # about a run, written by whoever says so
 
 
 class Takeover(NamedTuple):
