@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -81,8 +82,8 @@ def a_queue_has_no_end(patch: pytest.MonkeyPatch) -> None:
     real = admission._behind
 
     def behind(job: Any, ready: Any, reason: str, turns: Any) -> None:
-        patch.setattr(admission, "QUEUE_MAX", 10**6)
-        real(job, ready, reason, turns)
+        with mock.patch.object(admission, "QUEUE_MAX", 10**6):  # within whatever else it is patched to just now
+            real(job, ready, reason, turns)
 
     patch.setattr(admission, "_behind", behind)
 

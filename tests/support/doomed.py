@@ -173,6 +173,8 @@ def patch_wiring(service: Any, desk: str) -> None:
             await super()._watch(live)
 
     class Desk:
+        idempotent = False
+
         def problem(self, target: str) -> None: ...
 
         def kept(self, run_id: str) -> None: ...

@@ -41,7 +41,10 @@ FINISH = (
     " WHERE id = ? AND token = ? AND state = ?"
 )
 RELEASE = "UPDATE run SET state = ?, reason = ?, finished_at = ?, started_at = NULL"
-CALL_OFF = "UPDATE run SET state = 'cancelled', reason = cancel_reason, finished_at = ?, started_at = NULL"
+CALL_OFF = (
+    "UPDATE run SET state = 'cancelled', reason = cancel_reason, finished_at = ?, started_at = NULL"
+    " WHERE cancel_reason IS NOT NULL"
+)
 OUTPUT = "INSERT INTO output (run_id, message, stdout, stderr, stdout_cut, stderr_cut) VALUES (?, ?, ?, ?, ?, ?)"
 SETTLE = (
     "UPDATE occurrence SET state = 'settled', outcome = ?, reason = ?, settled_at = ?"
@@ -158,15 +161,13 @@ class Ledger(Owners):
 
     def _release(self, claim: Claim, event: str, reason: str) -> None:
         allowed = sources(RUN, event)
-        which = f"WHERE id = ? AND token = ? AND state IN ({', '.join('?' * len(allowed))})"
+        which = f"id = ? AND token = ? AND state IN ({', '.join('?' * len(allowed))})"
         this = (claim.run_id, claim.token, *allowed)
-        asked = self._db.execute(
-            f"{CALL_OFF} {which} AND cancel_reason IS NOT NULL RETURNING reason", (self._us, *this)
-        ).fetchall()
+        asked = self._db.execute(f"{CALL_OFF} AND {which} RETURNING reason", (self._us, *this)).fetchall()
         if asked:
             self._called_off(claim.run_id, claim.job_id, claim.key, claim.attempt, asked[0]["reason"])
             return
-        met = self._db.execute(f"{RELEASE} {which}", (target(RUN, event), reason, self._us, *this))
+        met = self._db.execute(f"{RELEASE} WHERE {which}", (target(RUN, event), reason, self._us, *this))
         if met.rowcount != 1:
             raise _stale(claim, event)
         job_id, key = claim.job_id, claim.key
