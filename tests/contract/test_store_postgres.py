@@ -25,7 +25,7 @@ from horae.store import writer as writing
 from horae.store.doubt import InDoubt
 from horae.store.postgres import PostgresStore
 from horae.store.postgresbulk import bulk
-from horae.store.postgreslisten import listen_changes
+from horae.store.postgreslisten import Listener
 from horae.store.postgresreaders import Readers, open_reader
 from horae.store.postgresschema import steps
 from horae.store.writer import GroupWriter
@@ -772,7 +772,7 @@ def test_whoever_listens_is_told_of_commits_that_may_make_something_due(
     database: Database, store: PostgresStore
 ) -> None:
     told = threading.Semaphore(0)
-    listener = listen_changes(database.url, told.release)
+    listener = Listener(database.url, told.release)
     try:
         assert told.acquire(timeout=20), "once at the beginning, for whatever came before"
 
@@ -796,7 +796,7 @@ def test_whoever_listens_is_told_of_commits_that_may_make_something_due(
 
 def test_a_rolled_back_transaction_tells_nobody(database: Database, store: PostgresStore) -> None:
     told = threading.Semaphore(0)
-    listener = listen_changes(database.url, told.release)
+    listener = Listener(database.url, told.release)
     try:
         assert told.acquire(timeout=20)
 
@@ -814,7 +814,7 @@ def test_a_rolled_back_transaction_tells_nobody(database: Database, store: Postg
 
 def test_a_listener_that_was_cut_off_comes_back_and_looks(database: Database, store: PostgresStore) -> None:
     told = threading.Semaphore(0)
-    listener = listen_changes(database.url, told.release)
+    listener = Listener(database.url, told.release)
     try:
         assert told.acquire(timeout=20)
         listening = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()"
@@ -828,7 +828,7 @@ def test_a_listener_that_was_cut_off_comes_back_and_looks(database: Database, st
 
 
 def test_a_listener_without_a_server_ends_at_once_when_it_is_closed(tmp_path: Path) -> None:
-    listener = listen_changes(f"postgresql://horae@/horae?host={tmp_path}", lambda: None)
+    listener = Listener(f"postgresql://horae@/horae?host={tmp_path}", lambda: None)
     listener.close()
     listener.close()
     assert not listener._thread.is_alive()
@@ -841,7 +841,7 @@ def test_a_listener_whose_loop_is_closed_does_not_die_loudly(database: Database,
         asked.release()
         raise RuntimeError("Event loop is closed")
 
-    listener = listen_changes(database.url, told)
+    listener = Listener(database.url, told)
     try:
         assert asked.acquire(timeout=20)
         store.transact(lambda tx: store.db.notify())

@@ -14,7 +14,7 @@ import pytest
 from horae.errors import Conflict, Problem, Trouble
 from horae.store import writer as writing
 from horae.store.postgres import PostgresStore
-from horae.store.postgreslisten import listen_changes
+from horae.store.postgreslisten import Listener
 from horae.store.postgresreaders import Readers
 from horae.store.writer import GroupWriter
 from tests.support.postgres import Cluster, own_cluster
@@ -107,7 +107,7 @@ def test_while_the_server_is_away_that_is_said_and_nothing_must_be_opened_anew(c
 def test_a_listener_survives_the_servers_restart(cluster: Cluster) -> None:
     store = PostgresStore(cluster.url())
     told: list[int] = []
-    listener = listen_changes(cluster.url(), lambda: told.append(1))
+    listener = Listener(cluster.url(), lambda: told.append(1))
     until(lambda: told, "the listener has begun")
     cluster.restart(signal.SIGQUIT)
     until(lambda: len(told) > 1, "it is back, and lets everybody look")

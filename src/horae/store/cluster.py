@@ -7,13 +7,6 @@ from types import ModuleType
 
 from horae.errors import Trouble
 
-SCHEMES = ("postgresql://", "postgres://")
-
-
-def is_cluster(store: str) -> bool:
-    """Whether what `store` says is an address of PostgreSQL."""
-    return store.startswith(SCHEMES)
-
 
 def adapter() -> ModuleType:
     """The module `horae.store.postgres`. Raises Trouble when its driver is missing."""

@@ -73,8 +73,3 @@ class Listener:
     def _closed(self, within_s: float) -> bool:
         ready, _, _ = select.select([self._closing], [], [], within_s)
         return bool(ready)
-
-
-def listen_changes(url: str, told: Callable[[], object]) -> Listener:
-    """Call `told` whenever another process says that something may be due. Close what is returned."""
-    return Listener(url, told)

@@ -17,7 +17,6 @@ import pytest
 from psycopg import errors
 
 from horae.errors import Conflict, Invalid, Problem, Trouble, tree
-from horae.store.cluster import is_cluster
 from horae.store.postgresdb import _maker, connect, translated
 from horae.store.postgreserrors import BY_CODE, OF_ALL, WORDS, code_of, explain, named, shown
 from tests.support.process import new_home
@@ -118,13 +117,6 @@ def test_what_is_no_address_is_refused_without_showing_a_password(url: str) -> N
         shown(url)
     assert "secret" not in f"{refused.value.as_json()} {refused.value.__cause__}"
     assert "`store` of config.toml" in str(refused.value.hint)
-
-
-@pytest.mark.parametrize(
-    ("store", "wanted"), [("postgresql://db/x", True), ("postgres://db/x", True), ("sqlite", False), ("", False)]
-)
-def test_what_is_an_address_of_postgresql(store: str, wanted: bool) -> None:
-    assert is_cluster(store) is wanted
 
 
 # ── errors
