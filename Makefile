@@ -50,8 +50,8 @@ test: install ## all tests but the long ones; ARGS goes to pytest, as in ARGS='-
 test-all: install ## all tests, with many more generated examples
 	@$(PYTEST) -m '' --hypothesis-profile=long $(ARGS)
 
-simulate: install ## the fault simulation, long runs included
-	@$(PYTEST) -m '' tests/simulation $(ARGS)
+simulate: install ## the fault simulation and random process trees, long runs included
+	@$(PYTEST) -m "" tests/simulation tests/integration/test_trees.py $(ARGS)
 
 coverage: install ## which lines and branches of core/ and engine/ no test reaches
 	@$(PY) -m coverage run -m pytest $(ARGS)

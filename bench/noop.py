@@ -48,12 +48,19 @@ class Noop:
     def facts(self, _job):
         return Facts(("true",), "/")
 
-    async def run(self, order, _started):
+    async def run(self, order, _started, ready):
+        await ready()
         self._work(order.env["HORAE_JOB_NAME"])
         return Result(0, None, "", "", 0, 0)
 
-    async def outlived(self, orphan, left_s):
+    async def adopt(self, orphan, bounds, secrets):
         """Nothing was ever started."""
+
+    def collected(self, run_id):
+        """Nothing is kept."""
+
+    def sweep(self, keep):
+        """Nothing is kept."""
 
     def cancel(self, run_id, reason):
         return False

@@ -4,6 +4,7 @@
 JOB_FILE_BYTES_MAX = 256 * 1024  # a prompt of a hundred pages; more is a mistake or an attack
 SCRIPT_BYTES_MAX = 1024 * 1024  # of a script that is handed on as text; more is a program, and is installed
 NAME_CHARS_MAX = 200  # fits a calendar title and a terminal line
+PATH_CHARS_MAX = 4096  # of a path in a job file: systems take no longer one
 SCHEDULE_CHARS_MAX = 4096  # an RRULE with long lists; parsing cost grows with it
 VANISHED_MIN = 3  # the mass-delete guard: more files than this ...
 VANISHED_SHARE = 0.2  # ... and more than this share of all jobs gone at once are held, not removed
@@ -55,8 +56,18 @@ STEP_NOTICED_S = 2.0  # a clock that moved by more than this against the monoton
 # Runs
 WALL_DEFAULT_S = 3600.0  # a script that says nothing about it is ended after an hour
 KILL_GRACE_S = 5.0  # between TERM and KILL
-OUTPUT_BYTES_MAX = 256 * 1024  # kept of each stream; the middle is cut and the cut is said
+KEPT_BYTES_MAX = (
+    256 * 1024
+)  # of each stream, in the record; the middle is cut, the cut is said, and the whole is a file
+OUTPUT_BYTES_DEFAULT = 100 * 1024 * 1024  # more than this on both streams is a loop that prints
+PROCESSES_DEFAULT = 1000  # at once: a build may take some hundred; a fork bomb passes it within a second
+SHIMS_WARM = 2  # kept ready for the next run
+SHIM_IDLE_S = 60.0  # those beyond that end after so long without a run
+SPOOL_BYTES = 4 * 1024 * 1024  # a spool that has grown beyond this is begun anew, once all of it has been collected
 MESSAGE_CHARS_MAX = 8000  # of a failure's evidence in an alert
+ATTACHMENTS_MAX = 20  # files that one result names: more is a folder, and is sent as an archive
+SECRETS_BYTES_MAX = 1024 * 1024  # of secrets.toml: it is kept in memory, and each value is looked for in all output
+MEMORY_BYTES_MIN = 1024 * 1024  # of `limits.memory`: no program starts in less, and `512` was meant as `512M`
 
 # Exports of the journal
 EXPORT_LINE_CHARS_MAX = 16 * 1024 * 1024  # one entry: an edit holds its file twice, escaped twice; the head, all chains

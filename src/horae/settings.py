@@ -27,12 +27,15 @@ KEYS: dict[str, tuple[type, str]] = {
     "commands": (list, "a list of program names or paths"),
     "pass_env": (list, "a list of names of environment variables"),
     "drain": (str, "a duration such as 60s"),
+    "on_stop": (str, "leave or end"),
+    "landlock": (str, "on or off"),
     "retention": (dict, "a table of durations: how long output, runs and journal are kept"),
     "store": (str, "the URL of a PostgreSQL database: postgresql://user@host/name"),
     "labels": (list, "a list of names"),
     "groups": (dict, "a table of numbers: how many runs of a group may be live at once"),
     "calendars": (dict, "a table of exclusion calendars"),
 }
+CHOICES = {"on_stop": ("leave", "end"), "landlock": ("on", "off")}
 GROUP_MAX = 1000
 
 
@@ -54,6 +57,8 @@ def load(home: str, env: dict[str, str]) -> Settings:
         env=env,
         pass_env=tuple(values.get("pass_env", ())),
         drain_s=drain,
+        on_stop=values.get("on_stop", "leave"),
+        landlock=values.get("landlock", "on") == "on",
         store=_store(path, values, env),
         retention=_retention(path, values.get("retention", {})),
         labels=_labels(path, values.get("labels", [])),
@@ -181,6 +186,8 @@ def _check(path: str, key: str, value: object) -> None:
         fine = all(isinstance(item, str) for item in cast("list[object]", value))
     if fine and key == "parallel":
         fine = 1 <= int(str(value)) <= 1000
+    if fine and key in CHOICES:
+        fine = value in CHOICES[key]
     if not fine:
         shown = "" if key == "store" else f", not {value!r}"
         raise Invalid(f"{path}: {key} must be {expected}{shown}", "see docs/reference/config.md", file=path, key=key)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
-from horae.core.model import Owner, Receipt, Retries
+from horae.core.model import Owner, Receipt, Retries, Used
 from horae.errors import Ambiguous, Invalid, NotFound
-from tests.support.builders import DAY, SECOND, a_job, an_ending, at, us
+from tests.support.builders import DAY, SECOND, a_job, a_result, an_ending, at, us
 from tests.support.policies import Hands
 from tests.support.stores import SqliteUnderTest as UnderTest
 
 RUN_KEYS = {
     "id", "job_id", "job", "slug", "slot", "slot_utc", "due", "key", "trigger", "attempt", "state", "outcome", "reason",
     "claimed_at", "started_at", "finished_at", "lateness_s", "duration_s", "missed", "gateway", "host", "pid", "exit_code",
-    "signal", "tokens", "cost_usd", "deliveries", "resolved",
+    "signal", "tokens", "cost_usd", "deliveries", "resolved", "used", "files",
 }  # fmt: skip
 
 
@@ -72,7 +73,9 @@ def test_the_shape_of_a_run(s: UnderTest) -> None:
     s.do(lambda tx: tx.runs.start(claim))
     s.do(lambda tx: tx.runs.note_process(claim, 77, 7))
     s.clock.time = at("08:01:03.500000")
-    s.do(lambda tx: tx.runs.finish(claim, an_ending(message="news"), {}))
+    used = Used(1.25, 0.5, 9_000_000, 12, 2, proved=False)
+    result = a_result(used=used, files=("stdout", "files"))
+    s.do(lambda tx: tx.runs.finish(claim, an_ending(message="news", result=result), {}))
     (message,) = s.do(lambda tx: tx.outbox.begin(claim))
     s.do(lambda tx: tx.outbox.record(claim, message, Receipt("accept", evidence="there")))
     (run,) = s.reader().list_runs(job_id=job.id, state=None, limit=5, cursor=None)["runs"]
@@ -86,6 +89,8 @@ def test_the_shape_of_a_run(s: UnderTest) -> None:
         "completed",
         0,
     )
+    assert run["used"] == asdict(used)
+    assert run["files"] == [f"state/output/{run['id']}/stdout", f"state/output/{run['id']}/files"]
     assert run["deliveries"] == [{"target": "desk", "state": "delivered", "reason": None, "evidence": "there"}]
     assert s.reader().output(claim.run_id)["message"] == "news"
     assert s.reader().output("no such run")["message"] is None

@@ -235,6 +235,7 @@ COMMANDS = (  # in the order of one session
         "mkdir -p team/jobs && cp ~/.horae/jobs/fetch-mail.md team/jobs/tides.md && sed -i /^id:/d team/jobs/tides.md",
     ),
     ("apply", "horae apply team --json"),
+    ("service install --dry", "horae service install --dry --json"),
     ("version", "horae version --json"),
 )
 

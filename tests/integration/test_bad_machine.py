@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.process import TestHome, finish, new_home, running, start, until
+from tests.support.shims import shims
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
 
@@ -326,13 +327,13 @@ def test_folders_that_another_user_may_not_use(home: TestHome) -> None:
 
 
 def test_O4_without_room_for_a_process_a_slot_waits_for_it(home: TestHome) -> None:
-    """The gateway may open no more files than it has open: the machine refuses each process."""
+    """The shim may open no more files than it has open: the machine refuses each process."""
     with running(home) as gateway:
         home.json("add", "every 1h", "--script", "hi.sh", "--name", "Hourly")
         home.json("run", "hourly", "--wait")
-        pid = gateway.process.pid
+        (pid,) = shims(home.path).values()
         usual = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        full = max(map(int, os.listdir(f"/proc/{pid}/fd"))) + 3  # room for a command that asks, not for three pipes
+        full = max(map(int, os.listdir(f"/proc/{pid}/fd"))) + 3  # room for one pipe, not for two
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (full, usual[1]))
         home.write("soon", schedule=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 1)), script="hi.sh")
         gateway.says("the machine has no room for another process (Too many open files): nothing is started for 5 s")

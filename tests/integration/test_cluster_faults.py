@@ -110,7 +110,7 @@ def test_P4_a_gateway_that_is_killed_is_made_good_by_another_on_the_same_machine
     assert two.runs("held-one")[0]["state"] == "running", "its program goes on, and is waited for"
     place.go.touch()
     ended = two.ended(run)
-    assert (ended["state"], ended["outcome"]) == ("unknown", "ran")
+    assert (ended["state"], ended["outcome"]) == ("completed", "ran")
     assert place.ran()[run] == 1
 
 
@@ -177,7 +177,7 @@ def test_runs_that_a_gateway_leaves_behind_when_it_stops_are_kept_for_it(place: 
     until(lambda: two.sql(owner, run) == [("same", True)], "it is adopted again")
     assert two.runs("held-one")[0]["state"] == "running"
     place.go.touch()
-    assert two.ended(run)["state"] == "unknown"
+    assert two.ended(run)["state"] == "completed"
     assert place.ran()[run] == 1
 
 

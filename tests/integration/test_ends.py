@@ -14,7 +14,7 @@ def a_live_run(home: TestHome) -> str:
     home.write("long", script="long.sh")
     home.state_of("long", "active")
     run = home.json("run", "long")["run_id"]
-    until(lambda: home.runs("long", "--state", "running"), "it runs")
+    until(lambda: [item for item in home.runs("long", "--state", "running") if item["pid"]], "it runs")
     return run
 
 
@@ -28,7 +28,7 @@ def test_a_run_is_cancelled_by_a_person_and_says_by_whom(home: TestHome) -> None
 
 
 def test_a_closed_terminal_drains_the_gateway(home: TestHome) -> None:
-    home.config('drain = "1s"\n')
+    home.config('drain = "1s"\non_stop = "end"\n')
     gateway = start(home)
     run = a_live_run(home)
     gateway.signal(signal.SIGHUP)

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.process import TestHome, finish, new_home, running, start, until
+from tests.support.shims import shim_of
 
 LOG_KEYS = {"run", "occurrence", "message", "stdout", "stderr", "stdout_cut_bytes", "stderr_cut_bytes", "pruned"}
 
@@ -208,9 +209,9 @@ def test_a_second_stop_ends_live_runs_at_once(home: TestHome) -> None:
     assert home.json("log", run_id)["stdout"] == "began\n"
 
 
-def test_a_drain_is_bounded(home: TestHome) -> None:
+def test_a_drain_is_bounded_and_ends_what_is_live_where_the_settings_say_so(home: TestHome) -> None:
     slow(home)
-    home.config('drain = "1s"\n')
+    home.config('drain = "1s"\non_stop = "end"\n')
     with running(home) as gateway:
         home.json("add", "every 1h", "--script", "slow.sh", "--name", "Slow")
         home.json("run", "slow")
@@ -224,7 +225,7 @@ def test_a_drain_is_bounded(home: TestHome) -> None:
 # ── killed
 
 
-def test_a_kill_in_the_middle_of_a_run_leaves_it_unknown_and_never_runs_it_again(home: TestHome) -> None:
+def test_a_kill_in_the_middle_of_a_run_is_nothing_to_it_and_it_never_runs_again(home: TestHome) -> None:
     """U11, and a one-shot that was being run does not linger as if it were still to come."""
     slow(home)
     home.write("once", schedule="in 1s", script="slow.sh")
@@ -241,34 +242,36 @@ def test_a_kill_in_the_middle_of_a_run_leaves_it_unknown_and_never_runs_it_again
         assert home.json("status")["live_runs"] == [{"run": run_id, "job": "once"}]
         (home.path / "go").touch()
         run = home.ended(run_id)
-        assert (run["state"], run["outcome"]) == ("unknown", "ran")
-        assert "gateway" in run["reason"]
+        assert (run["state"], run["outcome"], run["reason"]) == ("completed", "ran", "exit status 0")
         assert [item["state"] for item in run["deliveries"]] == ["delivered"]
         home.state_of("once", "completed")
-        assert [item["kind"] for item in home.json("status")["waiting"]] == ["unknown"]
-        assert "unknown" in str(home.json("doctor", status=1))
     with running(home):
         pass
-    assert [run["state"] for run in home.runs("once")] == ["unknown"]
+    assert [run["state"] for run in home.runs("once")] == ["completed"]
     assert (home.path / "slow.sh.began").read_text() == "x\n"
 
 
-def test_a_kill_whose_process_is_gone_too_is_unknown_at_once(home: TestHome) -> None:
+def test_P4_a_kill_whose_shim_is_gone_too_is_unknown_at_once(home: TestHome) -> None:
     slow(home)
     gateway = start(home)
     try:
         home.json("add", "every 1h", "--script", "slow.sh", "--name", "Slow")
         run_id = home.json("run", "slow")["run_id"]
         live(home, "slow")
-        pid = home.runs()[0]["pid"]
         gateway.kill()
-        os.killpg(pid, signal.SIGKILL)
+        os.kill(shim_of(home.path, run_id), signal.SIGKILL)
     finally:
         finish(gateway)
     with running(home):
         assert home.ended(run_id)["state"] == "unknown"
+        home.state_of("slow", "active")
+        assert [item["kind"] for item in home.json("status")["waiting"]] == ["unknown"]
+        assert "unknown" in str(home.json("doctor", status=1))
         (home.path / "go").touch()
         assert home.json("run", "slow", "--wait")["run"]["state"] == "completed"
+    with running(home):
+        pass
+    assert [run["state"] for run in home.runs("slow")] == ["completed", "unknown"]
 
 
 def test_a_kill_with_a_queue_runs_each_claim_exactly_once(home: TestHome) -> None:

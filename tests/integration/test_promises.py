@@ -52,7 +52,7 @@ def test_O1_what_people_keep_and_what_the_machine_keeps_are_apart(home: TestHome
     assert home.digests() == before
     assert tree(home, "state") == outside
     assert {path.name for path in (home.path / "state").iterdir()} <= {
-        "runtime.db", "runtime.db-wal", "runtime.db-shm", "gateway.lock", "horae.log"
+        "runtime.db", "runtime.db-wal", "runtime.db-shm", "gateway.lock", "horae.log", "output", "spool"
     }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.support.process import Gateway, TestHome, finish, running, start, until
+from tests.support.shims import shims
 
 PARIS, NEW_YORK = "Europe/Paris", "America/New_York"
 MARK = 'echo "$HORAE_JOB_NAME $HORAE_OCCURRENCE_KEY $HORAE_LATENESS_S $HORAE_MISSED" >> "$HORAE_HOME/marks"\n'
@@ -144,11 +145,11 @@ def test_case_2_a_long_downtime_accounts_for_every_slot_by_policy(home: TestHome
 # ── 3: killed between two steps
 
 
-def killed(gateway: Gateway, *pids: int) -> None:
-    """The gateway and these process groups end without a chance to say anything."""
+def killed(home: TestHome, gateway: Gateway) -> None:
+    """The gateway and its shims end without a chance to say anything."""
     gateway.kill()
-    for pid in pids:
-        os.killpg(pid, signal.SIGKILL)
+    for pid in shims(home.path).values():
+        os.kill(pid, signal.SIGKILL)
 
 
 def test_case_3_a_killed_after_the_slot_was_consumed_and_before_the_start_runs_once(home: TestHome) -> None:
@@ -164,7 +165,7 @@ def test_case_3_a_killed_after_the_slot_was_consumed_and_before_the_start_runs_o
         until(
             lambda: len(home.runs("--state", "claimed")) == 2, "both slots are consumed, and nothing of them has begun"
         )
-        killed(gateway, holder["pid"])
+        killed(home, gateway)
     finally:
         finish(gateway)
     assert {run["slug"]: run["state"] for run in home.runs()} == {
@@ -194,14 +195,16 @@ def both_live(home: TestHome) -> list[dict]:
     return found if len(found) == 2 else []
 
 
-def test_case_3_b_killed_in_the_middle_of_a_run_is_unknown_until_a_person_says_how_it_ended(home: TestHome) -> None:
+def test_case_3_b_killed_with_its_shim_in_the_middle_of_a_run_is_unknown_until_a_person_says_how_it_ended(
+    home: TestHome,
+) -> None:
     at = in_s(4)
     for name, schedule in (("Once", at.isoformat()), ("Daily", daily(at))):
         add(home, name, schedule, script="hold.sh")
     gateway = start(home)
     try:
         live = until(lambda: both_live(home), "both run")
-        killed(gateway, *(run["pid"] for run in live))
+        killed(home, gateway)
     finally:
         finish(gateway)
     assert home.jobs()["once"]["next_slot"] is None, "it does not linger as if it were still to come"

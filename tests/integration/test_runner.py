@@ -8,13 +8,14 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from horae.core.model import Order, Result
+from horae.core.model import Bounds, Order, Result
 from horae.errors import Exhausted
 from horae.ports import Settings
 from horae.runners.process import ProcessRunner
@@ -22,19 +23,26 @@ from horae.runners.scripts import script_facts
 
 
 @pytest.fixture
-def runner(tmp_path: Path) -> ProcessRunner:
-    return ProcessRunner(Settings(str(tmp_path)))
+def runner(tmp_path: Path) -> Iterator[ProcessRunner]:
+    found = ProcessRunner(Settings(str(tmp_path / "home")))
+    yield found
+    found.close()
 
 
 def order(*argv: str, cwd: str = "/", **given: Any) -> Order:
+    bounds: dict[str, Any] = {
+        "wall_s": 20.0,
+        "grace_s": 0.3,
+        "kept_bytes": 64 * 1024,
+        "output_bytes": 100 * 1024 * 1024,
+        "processes": 100,
+    }
+    bounds |= {name: given.pop(name) for name in list(given) if name in Bounds.__dataclass_fields__}
     values: dict[str, Any] = {
         "run_id": "a" * 16,
         "env": {"PATH": os.environ["PATH"], "HORAE_RUN_ID": "a" * 16},
-        "wall_s": 20.0,
-        "grace_s": 0.3,
-        "output_bytes": 64 * 1024,
     }
-    return Order(argv=argv, cwd=cwd, **(values | given))
+    return Order(argv=argv, cwd=cwd, bounds=Bounds(**bounds), **(values | given))
 
 
 def sh(script: str, **given: Any) -> Order:
@@ -45,8 +53,12 @@ async def nobody(pid: int, born: int) -> None:
     """Who became what does not matter here."""
 
 
+async def at_once() -> None:
+    """Nothing keeps it from being started."""
+
+
 def run(runner: ProcessRunner, what: Order) -> Result:
-    return asyncio.run(runner.run(what, nobody))
+    return asyncio.run(runner.run(what, nobody, at_once))
 
 
 async def until(true: Callable[[], bool]) -> None:
@@ -57,7 +69,7 @@ async def until(true: Callable[[], bool]) -> None:
 
 def test_output_and_exit_status_come_back(runner: ProcessRunner) -> None:
     result = run(runner, sh("echo out; echo err >&2; exit 7"))
-    assert result == Result(7, None, "out\n", "err\n", 0, 0)
+    assert replace(result, used=None) == Result(7, None, "out\n", "err\n", 0, 0)
 
 
 def test_a_machine_without_room_for_a_process_is_told_from_a_program_that_cannot_start(
@@ -65,8 +77,6 @@ def test_a_machine_without_room_for_a_process_is_told_from_a_program_that_cannot
 ) -> None:
     (tmp_path / "hi.sh").write_text("echo hi\n")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    nowhere = run(runner, order("/no/such/program"))
-    assert nowhere.refused == "No such file or directory"
 
     async def story() -> None:
         lowest = os.dup(0)
@@ -74,12 +84,14 @@ def test_a_machine_without_room_for_a_process_is_told_from_a_program_that_cannot
         resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))  # no file can be opened any more
         try:
             with pytest.raises(Exhausted, match=r"no room for another process \(Too many open files\)"):
-                await runner.run(sh("echo out"), nobody)
+                await runner.run(sh("echo out"), nobody, at_once)
             with pytest.raises(Exhausted, match="no room"):  # not blocked, as if its script could not be read
                 script_facts("hi.sh", str(tmp_path), os.environ["PATH"])
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        assert (await runner.run(sh("echo out"), nobody)).stdout == "out\n"
+        assert (await runner.run(sh("echo out"), nobody, at_once)).stdout == "out\n"
+        nowhere = await runner.run(order("/no/such/program"), nobody, at_once)
+        assert nowhere.refused == "No such file or directory"
 
     asyncio.run(story())
 
@@ -93,7 +105,7 @@ def test_input_is_empty_and_the_environment_is_the_order_s(runner: ProcessRunner
     result = run(runner, sh("cat; env", env={"ONLY": "this"}))
     names = {line.split("=")[0] for line in result.stdout.splitlines()}
     assert "ONLY" in names
-    assert not names - {"ONLY", "PWD", "SHLVL", "_", "OLDPWD"}
+    assert names - {"PWD", "SHLVL", "_", "OLDPWD"} == {"ONLY", "HORAE_OUTPUT", "HORAE_BEAT"}
 
 
 def test_what_cannot_be_started_is_refused_with_the_reason(runner: ProcessRunner, tmp_path: Path) -> None:
@@ -163,7 +175,7 @@ def test_both_streams_are_read_at_once(runner: ProcessRunner) -> None:
 def test_stop_all_ends_every_run_and_says_why(runner: ProcessRunner) -> None:
     async def main() -> list[Result]:
         orders = [sh("echo up; exec sleep 600", run_id=f"{n:016}") for n in range(3)]
-        tasks = [asyncio.create_task(runner.run(what, nobody)) for what in orders]
+        tasks = [asyncio.create_task(runner.run(what, nobody, at_once)) for what in orders]
         await until(lambda: all((runner.so_far(what.run_id) or ("", ""))[0] == "up\n" for what in orders))
         runner.stop_all("the gateway was stopped")
         return await asyncio.gather(*tasks)
@@ -175,7 +187,7 @@ def test_stop_all_ends_every_run_and_says_why(runner: ProcessRunner) -> None:
 def test_a_stop_after_a_cancel_kills_at_once_and_a_second_cancel_leaves_the_grace(runner: ProcessRunner) -> None:
     async def main() -> Result:
         what = sh("trap '' TERM; echo up; while :; do sleep 0.05; done", grace_s=60.0)
-        task = asyncio.create_task(runner.run(what, nobody))
+        task = asyncio.create_task(runner.run(what, nobody, at_once))
         await until(lambda: (runner.so_far(what.run_id) or ("", ""))[0] == "up\n")
         assert runner.cancel(what.run_id, "cancelled by a person")
         assert runner.cancel(what.run_id, "the engine asks at every look until the run has ended")
@@ -197,7 +209,7 @@ def test_a_run_that_goes_on_is_noted_with_its_start(runner: ProcessRunner) -> No
 
     async def main() -> None:
         what = sh("exec sleep 600")
-        task = asyncio.create_task(runner.run(what, note))
+        task = asyncio.create_task(runner.run(what, note, at_once))
         await until(lambda: bool(noted))
         runner.cancel(what.run_id, "enough")
         await task
@@ -215,7 +227,7 @@ def test_S6_many_runs_at_once_do_not_mix_their_folders_or_output(runner: Process
             folder = tmp_path / f"run{n}"
             folder.mkdir()
             orders.append(sh(f"pwd; echo {n}", run_id=f"{n:016}", cwd=str(folder)))
-        return await asyncio.gather(*(runner.run(what, nobody) for what in orders))
+        return await asyncio.gather(*(runner.run(what, nobody, at_once) for what in orders))
 
     results = asyncio.run(main())
     assert [result.stdout for result in results] == [f"{tmp_path}/run{n}\n{n}\n" for n in range(8)]

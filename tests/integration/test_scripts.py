@@ -109,7 +109,10 @@ def test_a_run_finds_what_is_promised_and_nothing_of_the_gateway(home: TestHome)
             "HORAE_MISSED": "0",
             "HORAE_TRIGGER": "manual",
             "HORAE_WITH": "some text",
+            "HORAE_OUTPUT": found["HORAE_OUTPUT"],
+            "HORAE_BEAT": f"{found['HORAE_OUTPUT']}/.beat",
         }
+        assert found["HORAE_OUTPUT"].startswith(str(home.path / "state" / "spool"))
         assert 0 <= float(found["HORAE_LATENESS_S"]) < 5
         assert (found["WANTED"], found["PROXY_OF_ALL"], found["LC_TIME"]) == ("yes", "p", "C")
         assert "hush" not in found.values()

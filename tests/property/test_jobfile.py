@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from horae.core import frontmatter, jobfile
 from horae.core.fieldforms import FIELDS, ORDER
-from horae.core.model import CatchUp, Cause, ClockChange, Job, Limits, Overlap, Retries
+from horae.core.model import CatchUp, Cause, ClockChange, Job, Limits, Overlap, Retries, Sandbox
 from horae.core.text import clean_name, clip, display_width, one_line
 from horae.errors import Invalid
 
@@ -53,6 +53,9 @@ allowances = st.builds(
     idle_s=st.none() | st.integers(1, 10**7).map(float),
     script_s=st.none() | st.integers(1, 10**7).map(float),
     output_bytes=st.none() | counts,
+    memory_bytes=st.none() | st.integers(1024**2, 10**12),
+    cpu_s=st.none() | st.integers(1, 10**7).map(float),
+    processes=st.none() | counts,
     turns=st.none() | counts,
     tokens=st.none() | counts,
     usd=st.none() | st.decimals("0.000001", 10**6, places=6).map(float),
@@ -103,6 +106,10 @@ jobs = st.builds(
         repeat=st.sampled_from([None, "first", "both", "last"]),
     ),
     enabled=st.booleans(),
+    secrets=st.lists(st.from_regex("[A-Z_][A-Z0-9_]{0,9}", fullmatch=True), max_size=3, unique=True).map(tuple),
+    workdir=st.none() | st.tuples(st.sampled_from(["/", "~/"]), line).map("".join),
+    landlock=st.booleans(),
+    sandbox=st.sampled_from(get_args(Sandbox)),
     env=st.lists(st.from_regex("[A-Z_][A-Z0-9_]{0,9}", fullmatch=True), max_size=3, unique=True).map(tuple),
 )
 

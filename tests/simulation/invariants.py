@@ -2,12 +2,13 @@
 
 Three things are allowed to happen, and nothing else is:
 
-- A gateway that stood still *between* its last look at its lease and the effect itself (both are one after the other, and
-  nothing is waited for in between) begins that one effect late, when its run may be another's. No program can close
-  that gap from its own side. Everything that it writes afterwards is refused all the same.
+- A gateway that stood still *between* its last look at its lease and a message (both are one after the other, and nothing
+  is waited for in between) sends that one late, when its run may be another's. No program can close that gap from its own
+  side. Everything that it writes afterwards is refused all the same.
 - The program of a run that was taken over from another machine (or from before a boot) cannot be seen by whoever took it
   over. It may go on beside the job's next run until its own gateway, if that is still there, learns of it.
-- What was under way when a fault struck its owner is `unknown`.
+- A run is `unknown` when a fault struck its owner before its program began, took its shim with it, or left it to somebody
+  who could not see it.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise, takewhile
+from sqlite3 import Row
 
 from horae.core.model import Job
 from horae.engine.lease import RENEW_EVERY_S
-from horae.limits import HANDOVER_S, KILL_GRACE_S, POLL_S
+from horae.limits import HANDOVER_S, POLL_S
 from tests.support.builders import START, us
 from tests.support.outside import Effect
 from tests.support.record import Record, detail_of
@@ -163,7 +165,7 @@ def only_owners_write_and_act(record: Record) -> None:
     assert not record.strangers, record.strangers
     for effect in record.world.effects:
         late = record.is_stale(effect.run_id, effect.by, effect.began_s)
-        assert not late or effect.stood_still, f"{effect.by} started {effect.run_id}, which was another's by then"
+        assert not late, f"{effect.by} started {effect.run_id}, which was another's by then"
         assert record.starter[effect.run_id] == effect.by, f"{effect.run_id} began before that was written"
     for sending in record.world.sendings:
         late = record.is_stale(sending.run_id, sending.by, sending.at_s)
@@ -196,7 +198,7 @@ def who_was_taken_over_ends_its_programs(record: Record) -> None:
             if found.of != effect.by or effect.ends_s <= found.at_s:
                 continue
             learns_s = max(found.at_s, effect.began_s, *(until for _, until in _struck(record, found.of, effect)))
-            bound_s = learns_s + look_s + 1.0 + (2 * KILL_GRACE_S if effect.stood_still else 0.0)
+            bound_s = learns_s + look_s + 1.0
             died = former.dead and former.died_s <= bound_s
             assert died or effect.ends_s <= bound_s, f"{effect.run_id} of {found.of} went on until {effect.ends_s}"
 
@@ -219,10 +221,25 @@ def unknown_is_only_what_a_fault_hit(record: Record) -> None:
         hits = record.hits_of(record.owners[run["id"]])
         hit = any(at_s <= told.at_s and began.at_s <= until_s for at_s, until_s in hits)
         assert hit, f"{run['id']} is unknown, and no fault had struck its owner"
+        assert _unseen(record, run), f"{run['id']} is unknown, and its shim was there to tell"
         assert record.attempts[run["key"]][-1]["id"] == run["id"], "an unknown run was tried again"
     for run_id, rows in record.deliveries.items():
         if any(row["state"] == "unknown" for row in rows):
             assert record.hits_of(record.owners[run_id]), f"a delivery of {run_id} is unknown without a fault"
+
+
+def _unseen(record: Record, run: Row) -> bool:
+    """Whether nobody could know how it ended: it never began, its shim went with it, or nobody who owned it could look."""
+    effects = record.world.effects_of(run["id"])
+    taken = record.takeovers_of[run["id"]]
+    takers = [record.life(found.by) for found in taken]
+    sights = [(taker.host.name, taker.boot) == (effect.host, effect.boot) for taker in takers for effect in effects]
+    return (
+        not effects
+        or any(effect.broken for effect in effects)
+        or not all(sights)
+        or any(said in run["reason"] for said in ("fault of Horae", "resolved"))
+    )
 
 
 def outcomes_tell_what_happened(record: Record) -> None:

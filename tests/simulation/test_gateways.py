@@ -94,7 +94,7 @@ def test_P3_a_dead_gateway_on_another_machine_counts_as_alive_until_its_lease_en
     life(story)
 
 
-def test_a_dead_gateway_on_the_same_machine_is_followed_at_once_and_its_program_waited_for() -> None:
+def test_a_dead_gateway_on_the_same_machine_is_followed_at_once_and_its_run_adopted() -> None:
     async def story(world: World) -> None:
         world.takes_s[TIDES.id] = 50.0
         world.take_in(TIDES)
@@ -109,7 +109,7 @@ def test_a_dead_gateway_on_the_same_machine_is_followed_at_once_and_its_program_
         assert (told["state"], told["gateway_id"]) == ("running", "g2")
         await nap(50)
         told = run(world, told["id"])
-        assert (told["state"], told["finished_at"]) == ("unknown", us(START + 110 * SECOND))
+        assert (told["state"], told["finished_at"]) == ("completed", us(START + 110 * SECOND))
 
     life(story)
 
@@ -358,9 +358,33 @@ def test_a_planned_stop_hands_its_orphans_over_to_whoever_comes_back() -> None:
         await nap(5)
         assert run(world)["gateway_id"] == third.name
         await nap(300)
-        assert (run(world)["state"], run(world)["finished_at"]) == ("unknown", us(START + 400 * SECOND))
+        assert (run(world)["state"], run(world)["finished_at"]) == ("completed", us(START + 400 * SECOND))
 
     life(story)
+
+
+@pytest.mark.parametrize(("on_stop", "state"), [("leave", "completed"), ("end", "cancelled")])
+def test_O8_a_drain_waits_and_then_leaves_or_ends_what_is_live(on_stop: Any, state: str) -> None:
+    """What is left to its shim goes on, and whoever comes back adopts it."""
+
+    async def story(world: World) -> None:
+        world.takes_s[FAR.id] = 300.0
+        world.take_in(FAR)
+        first = world.start(EAST)
+        world.order(FAR, HAND)
+        await nap(10)
+        first.gateway.stop()
+        await nap(35)
+        assert first.stopped
+        assert run(world)["state"] == ("running" if on_stop == "leave" else "cancelled")
+        world.start(EAST)
+        await nap(400)
+        told = run(world)
+        assert told["state"] == state
+        effect = world.effects_of(told["id"])[0]
+        assert effect.ends_s - effect.began_s == (300.0 if on_stop == "leave" else pytest.approx(40.0, abs=1))
+
+    life(story, EAST, settings=Settings("/h", drain_s=30.0, on_stop=on_stop))
 
 
 def test_what_nobody_comes_back_for_is_taken_over_when_the_hand_over_ends() -> None:
@@ -510,7 +534,7 @@ def test_P1_whoever_was_lost_learns_it_before_it_takes_over() -> None:
         await nap(60)
         assert run(world)["gateway_id"] == first.name
         await nap(300)
-        assert run(world)["state"] == "unknown", "nobody waits for its program any more"
+        assert run(world)["state"] == "completed"
 
     life(story)
 

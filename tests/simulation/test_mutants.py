@@ -166,20 +166,21 @@ def start_is_not_written_before_the_process_is_there(patch: pytest.MonkeyPatch) 
 
 
 def a_lost_run_is_run_again(patch: pytest.MonkeyPatch) -> None:
-    async def outlive(orphan: Any, claim: Any, left_s: float, p: Any) -> None:
-        await p.runner.run(flow.order_for(claim, p.runner.facts(claim.job), p.settings), p.noted(claim))
+    async def resume(orphan: Any, claim: Any, p: Any) -> None:
+        order = flow.order_for(claim, p.runner.facts(claim.job), p.settings)
+        await p.runner.run(order, p.noted(claim), lambda: flow.ready(p))
         await flow.conclude(claim, flow.judge(claim.job.name, a_result(stdout="again")), p)
 
-    patch.setattr(recover, "outlive", outlive)
+    patch.setattr(recover, "resume", resume)
 
 
 def a_lost_run_is_over_before_its_program_is(patch: pytest.MonkeyPatch) -> None:
     """A run whose end nobody saw is settled at once: the next one starts beside it."""
 
-    async def outlive(orphan: Any, claim: Any, left_s: float, p: Any) -> None:
-        await flow.conclude(claim, recover.lost(claim.job.name, recover.LOST), p)
+    async def resume(orphan: Any, claim: Any, p: Any) -> None:
+        await flow.conclude(claim, recover.lost(claim.job.name, "nobody saw how it ended"), p)
 
-    patch.setattr(recover, "outlive", outlive)
+    patch.setattr(recover, "resume", resume)
 
 
 def what_was_being_sent_is_sent_again(patch: pytest.MonkeyPatch) -> None:

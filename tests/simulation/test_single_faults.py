@@ -45,7 +45,7 @@ def test_every_port_is_met() -> None:
     log = {line.split()[1] for name in SMALL for line in without_a_fault(name).plan.log}
     wanted = {"SqliteStore.commit", "SqliteStore.together", "Programs.run", "Programs.facts", "Mail.send"}
     wanted |= {"VirtualClock.now", "VirtualClock.reading", "VirtualClock.arm"}
-    assert log >= wanted, "what recovery calls (`gone`, `outlived`, `cancel`) is met once something has gone wrong"
+    assert log >= wanted, "what recovery calls (`gone`, `adopt`, `cancel`) is met once something has gone wrong"
     assert set(MUST) <= set(KINDS)
 
 

@@ -6,7 +6,7 @@ it sends to itself, armed by a line of JSON on standard input:
 
     {"step": "finish", "when": "within", "nth": 3, "signal": "SIGKILL"}
 
-Steps are commits (`claim`, `start`, `note`, `finish`, `deliver`, `record`, `settle`, `release`, `recover`, `renew`,
+Steps are commits (`claim`, `start`, `note`, `finish`, `deliver`, `record`, `settle`, `refuse`, `recover`, `renew`,
 `sign_on`, `drain`, `sign_off`), which have `before` (nothing was written), `within` (all was written, nothing is
 committed) and `after` (committed, and nobody was told), and what is done outside (`preflight`, `run`, `send`), which has
 `before` and `after`; a run has `begun` as well (its process is there).
@@ -38,7 +38,7 @@ COMMITS = {  # a name that is used in the function that is handed in → the ste
     "begin": "deliver",
     "record": "record",
     "settle": "settle",
-    "release": "release",
+    "refuse": "refuse",
     "_take": "recover",
     "sign_on": "sign_on",
     "drain": "drain",
@@ -162,15 +162,21 @@ def patch_wiring(service: Any, desk: str) -> None:
             FAULTS.at("preflight", "after")
             return found
 
-        async def run(self, order: Any, started: Any) -> Any:
+        async def run(self, order: Any, started: Any, ready: Any) -> Any:
             FAULTS.at("run", "before")
-            result = await super().run(order, started)
+            result = await super().run(order, started, ready)
             FAULTS.at("run", "after")
             return result
 
-        async def _watch(self, live: Any) -> None:
+    shims = import_module("horae.runners.pool").Shim
+    real_tell = shims.tell
+
+    async def tell(self: Any, message: Any) -> None:
+        await real_tell(self, message)
+        if "run" in message:
             FAULTS.at("run", "begun")
-            await super()._watch(live)
+
+    shims.tell = tell
 
     class Desk:
         idempotent = False

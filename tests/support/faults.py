@@ -35,11 +35,12 @@ KINDS = {
     "asleep": "its machine is suspended, with all programs on it, just past the lease",
     "power": "its machine dies with everything on it, and comes back by another boot",
     "stepped": "its machine's wall clock is set by an hour",
+    "shims": "what watches the programs on its machine is killed, and they with it",
     "full": "its machine has no room for another process for some seconds",
 }
 MUST = ("before", "after", "pause", "far", "usurped")  # at every call of every port, whatever else
 LATE = {"after": 0.0, "stall": JUST_S, "short": SHORT_S}  # these strike when the call has happened
-AWAITED = ("commit", "together", "run", "outlived", "send")
+AWAITED = ("commit", "together", "run", "adopt", "send")
 
 
 class Crash(BaseException):

@@ -4,7 +4,8 @@ A round is a burst of jobs that come due at one instant. Each job's program adds
 can be told from what is on record:
 
 - right: one line, and the record says that it completed
-- unknown: the record says that nobody knows, which is so: it was running when its gateway ended
+- unknown: the record says that nobody knows, which is so: its shim ended with its gateway, or it was about to begin
+- needless: the same, although its shim was there to tell
 - lost: no line, and no word that it may not have run
 - twice: more than one line
 - stuck: something of it is open although a sound gateway has had its time
@@ -35,9 +36,11 @@ from pathlib import Path
 from typing import Any
 
 from horae.app.reload import reload
+from horae.runners.shim.tree import children
 from horae.wiring.assembly import assemble
 from tests.support.process import Gateway, TestHome, finish, new_home, until
 from tests.support.shared import SharedHome, shared_home, with_options
+from tests.support.shims import parent_of, shims
 
 DOOMED = Path(__file__).with_name("doomed.py")
 ROOT = DOOMED.parents[2]
@@ -46,7 +49,7 @@ AHEAD_S = 0.35  # from writing a burst to its instant: the gateway must have tak
 PARALLEL = 3
 TAKES = {"line": "0", "slow": "0.3", "long": "1"}  # seconds
 KINDS = ("right", "unknown_ran", "unknown_not", "lost", "twice", "stuck", "false")
-WRONG = ("lost", "twice", "stuck", "false", "sent twice", "sent falsely", "never sent")
+WRONG = ("needless", "lost", "twice", "stuck", "false", "sent twice", "sent falsely", "never sent")
 JOB = """---
 id: {id}
 name: {slug}
@@ -99,7 +102,7 @@ POINTS = (
 """On the way of an occurrence."""
 TAKING_OVER = tuple(("recover", when) for when in AROUND)
 """While it makes good what another left behind."""
-LEAVING = tuple((step, when) for step in ("release", "sign_off") for when in AROUND)
+LEAVING = tuple((step, when) for step in ("refuse", "sign_off") for when in AROUND)
 """After it was asked to stop."""
 NOT_BEGUN = ("claim", "preflight")  # whoever ends there has started nothing, so nothing may be unknown
 FEW = (*NOT_BEGUN, "note", "recover", "sign_off")  # done once for many runs, or for few; or only the first tells
@@ -343,13 +346,17 @@ def end(gateway: Gateway) -> None:
             gateway.process.stdin.close()
 
 
-def end_programs(pid: int) -> None:
-    """Kill what a gateway had started, as if its machine had gone."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError, IndexError):
-                if entry.joinpath("stat").read_text().rsplit(") ", 1)[1].split()[1] == str(pid):
-                    os.kill(int(entry.name), signal.SIGKILL)
+def end_programs(home: Path) -> None:
+    """Kill what the gateways of a home had started, and what watches it, as if its machine had gone."""
+    found = [pid for shim in shims(home).values() for pid in (parent_of(shim), shim, *below(shim))]
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def below(pid: int) -> list[int]:
+    """All processes below one."""
+    return [found for child in children(pid) for found in (child, *below(child))]
 
 
 @contextlib.contextmanager
@@ -376,20 +383,23 @@ def kill_round(place: Arena, point: Point, *, programs: bool = False) -> Counts:
         gateway.signal(signal.SIGTERM)
     assert gateway.ends() == -signal.SIGKILL, f"{point}: {gateway.said()}"
     if programs:
-        end_programs(gateway.pid)
+        end_programs(place.home.path)
     end(gateway)
     if point.step == "recover":
         gateway = place.start(order=point.order)
         assert gateway.ends() == -signal.SIGKILL, f"{point}: {gateway.said()}"
         end(gateway)
     place.gateway = place.start()
-    return _judged(place, point, prefix)
+    found = _judged(place, point, prefix)
+    if not programs:  # its shims were there to tell
+        found.jobs["needless"] = found.jobs.pop("unknown_ran", 0)
+    return found
 
 
 def vanish_round(place: Arena, point: Point) -> Counts:
     """SIGKILL there of a gateway on another machine: whoever is left waits for the end of its lease, and goes on."""
     prefix, gateway = _hit(place, point)
-    end_programs(gateway.pid)
+    end_programs(place.home.path)
     end(gateway)
     found = _judged(place, point, prefix)
     place.gateway = place.start()

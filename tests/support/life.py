@@ -103,7 +103,7 @@ class Life:
         self._slots = Slots(world.settings.parallel)
         place = self.place
         owner = Owner(self.name, place.host, f"boot{self.boot}", 1000 + len(world.lives), 1, place.labels)
-        runner: Any = Faulty(self.runner, ("facts", "run", "cancel", "gone", "outlived"), plan, self, noise)
+        runner: Any = Faulty(self.runner, ("facts", "run", "cancel", "gone", "adopt"), plan, self, noise)
         faulty: Any = Faulty(store, ("commit", "together"), plan, self, noise, store=True)
         return Ports(
             owner=owner,
@@ -147,6 +147,8 @@ class Life:
             self.die()
         elif fault == "power":
             self.host.lose_power(self.world)
+        elif fault == "shims":
+            self.host.lose_the_shims(self.world)
         elif fault == "stepped":
             self.host.clock.step(HOUR if len(self.world.hits) % 2 else -HOUR)
         elif fault == "full":

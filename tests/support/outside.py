@@ -6,12 +6,12 @@ What has taken effect is never taken back: a program that started goes on when i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from horae.core.model import Job, Message, Order, Owner, Receipt, Result
+from horae.core.model import Bounds, Job, Message, Order, Owner, Receipt, Result
 from horae.core.preflight import Facts
 from horae.errors import Exhausted
 from horae.ports import Orphan
@@ -34,16 +34,19 @@ class Effect:
     at: datetime
     began_s: float
     ends_s: float
-    stood_still: bool
-    """Whether its gateway stood still between its last look at its lease and this."""
     watch: Callable[[], None] = lambda: None
     """Tells whoever waits for it that it was ended from elsewhere."""
 
-    def end(self) -> None:
-        """Somebody ends it, if it is still there."""
+    broken: bool = False
+    """Whether it went with its shim: then there is no result."""
+    ended_by: str | None = None
+    """Why its shim ended it, or will when its time is over."""
+
+    def end(self, reason: str | None = None) -> None:
+        """Somebody ends it, if it is still there: its shim for a reason, or anybody else."""
         now_s = asyncio.get_running_loop().time()
         if self.ends_s > now_s:
-            self.ends_s = now_s
+            self.ends_s, self.ended_by = now_s, reason
             self.watch()
 
 
@@ -59,69 +62,80 @@ class Sending:
 
 
 class Programs:
-    """The runner: a program takes effect when it starts, runs for its time, and does not care for its gateway."""
+    """The runner: a program takes effect when it starts, runs for its time under its shim, and does not need its gateway."""
 
     def __init__(self, world: Any, life: Any) -> None:
         self.world, self.life = world, life
-        self._live: dict[str, asyncio.Future[str]] = {}
-        self._orphans: dict[str, asyncio.Future[str]] = {}
-        self._stopped: str | None = None
+        self._live: dict[str, Effect] = {}
 
     def facts(self, job: Job) -> Facts:
         return Facts(argv=("program", job.id), cwd="/")
 
-    async def run(self, order: Order, started: Callable[[int, int], Awaitable[None]]) -> Result:
+    async def run(
+        self,
+        order: Order,
+        started: Callable[[int, int], Awaitable[None]],
+        ready: Callable[[], Awaitable[None]],
+    ) -> Result:
         loop, life = asyncio.get_running_loop(), self.life
         job_id = order.env["HORAE_JOB_ID"]
+        await ready()
+        life.must_live()
         if loop.time() < life.host.full_until_s:
             raise Exhausted("the machine has no room for another process")
-        takes_s = self.world.lasts(job_id, order.run_id)
-        now_s = loop.time()
+        takes_s, now_s = self.world.lasts(job_id, order.run_id), loop.time()
         effect = Effect(
             order.run_id, order.env["HORAE_OCCURRENCE_KEY"], job_id, life.name, life.host.name, life.host.boot,
-            self.world.clock.now(), now_s, now_s + takes_s, life.stood_still,
+            self.world.clock.now(), now_s, now_s + min(takes_s, order.bounds.wall_s),
+            ended_by="wall limit reached" if takes_s > order.bounds.wall_s else None,
         )  # fmt: skip
         self.world.begin(effect)
-        stop = self._live[order.run_id] = loop.create_future()
         note = loop.call_later(NOTED_AFTER_S, self._note, started, len(self.world.effects))
-        if self._stopped is not None:
-            stop.set_result(self._stopped)
-        limit = loop.call_later(order.wall_s, self.cancel, order.run_id, "wall limit reached")
         try:
-            while not stop.done() and (left := effect.ends_s - loop.time()) > 0:
-                await self._wait(stop, left, effect)
-        except asyncio.CancelledError:
-            if not life.dead:  # what lives ends its program when it leaves
-                effect.end()
-            raise
+            return await self._outcome(effect)
         finally:
             note.cancel()
-            limit.cancel()
-            del self._live[order.run_id]
-        if stop.done():
-            effect.end()
-            return a_result(exit_code=None, signal=15, ended_by=stop.result())
-        if effect.ends_s < now_s + takes_s:
-            return a_result(exit_code=None, signal=15)
-        return self.world.result(job_id, effect)
+
+    async def adopt(self, orphan: Orphan, bounds: Bounds, secrets: Sequence[str]) -> Result:
+        """What is on this machine and of this boot has a shim, or has left its result; the rest cannot be seen."""
+        host = self.life.host
+        if orphan.host != host.name or orphan.boot != f"boot{host.boot}":
+            return a_result(exit_code=None, lost="it was on another machine, or the machine was started anew")
+        for effect in self.world.effects_of(orphan.run_id):
+            if (effect.host, effect.boot) == (host.name, host.boot):
+                return await self._outcome(effect)
+        return a_result(exit_code=None, lost="no shim has begun it")
+
+    async def _outcome(self, effect: Effect) -> Result:
+        """How a program ends, once it has."""
+        loop = asyncio.get_running_loop()
+        self._live[effect.run_id] = effect
+        try:
+            while (left := effect.ends_s - loop.time()) > 0:
+                await self._wait(left, effect)
+        finally:
+            self._live.pop(effect.run_id, None)
+        if effect.boot != self.life.host.boot or effect.broken:
+            return a_result(exit_code=None, lost="its shim ended before it")
+        if effect.ended_by is not None:
+            return a_result(exit_code=None, signal=15, ended_by=effect.ended_by)
+        return self.world.result(effect.job_id, effect)
 
     @staticmethod
-    async def _wait(stop: asyncio.Future[str], seconds: float, effect: Effect) -> None:
-        """Until the program's time is over or it is stopped."""
+    async def _wait(seconds: float, effect: Effect) -> None:
+        """Until the program's time is over or it is ended."""
         waiter = (loop := asyncio.get_running_loop()).create_future()
 
-        def over(*_: object) -> None:
+        def over() -> None:
             if not waiter.done():
                 waiter.set_result(None)
 
         timer = loop.call_later(seconds, over)
-        stop.add_done_callback(over)
         was, effect.watch = effect.watch, lambda: (was(), over())  # pyright: ignore[reportAttributeAccessIssue]
         try:
             await waiter
         finally:
             timer.cancel()
-            stop.remove_done_callback(over)
 
     def _note(self, started: Callable[[int, int], Awaitable[None]], pid: int) -> None:
         async def note() -> None:
@@ -131,15 +145,18 @@ class Programs:
         task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     def stop_all(self, reason: str) -> None:
-        self._stopped = reason
-        for run_id in list(self._live):
-            self.cancel(run_id, reason)
+        for effect in list(self._live.values()):
+            effect.end(reason)
 
     def cancel(self, run_id: str, reason: str) -> bool:
-        stop = self._live.get(run_id) or self._orphans.get(run_id)
-        if stop is not None and not stop.done():
-            stop.set_result(reason)
-        return stop is not None
+        effect = self._live.get(run_id)
+        if effect is not None:
+            effect.end(reason)
+        return effect is not None
+
+    def collected(self, run_id: str) -> None: ...
+
+    def sweep(self, keep: Collection[str]) -> None: ...
 
     def gone(self, owner: Owner) -> bool:
         """On this machine it can be seen that a process is gone; of another nothing is known."""
@@ -149,26 +166,6 @@ class Programs:
         if owner.boot != f"boot{host.boot}":
             return True
         return any(life.name == owner.id and life.over for life in self.world.lives)
-
-    async def outlived(self, orphan: Orphan, left_s: float) -> str | None:
-        """What is on this machine and of this boot can be waited for, and ended; the rest cannot be seen."""
-        loop, host = asyncio.get_running_loop(), self.life.host
-        if orphan.host != host.name or orphan.boot != f"boot{host.boot}":
-            return None
-        asked = self._orphans[orphan.run_id] = loop.create_future()
-        limit = loop.call_later(left_s, lambda: asked.done() or asked.set_result("its wall limit passed"))
-        try:
-            for effect in self.world.effects_of(orphan.run_id):
-                here = (effect.host, effect.boot) == (host.name, host.boot)
-                while here and not asked.done() and (left := effect.ends_s - loop.time()) > 0:
-                    await self._wait(asked, left, effect)
-                if here and asked.done() and effect.ends_s > loop.time():
-                    effect.end()
-                    return asked.result()
-        finally:
-            limit.cancel()
-            del self._orphans[orphan.run_id]
-        return None
 
 
 class Mail:

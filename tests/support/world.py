@@ -82,6 +82,14 @@ class Host:
             effect.end()
         self.boot += 1
 
+    def lose_the_shims(self, world: World) -> None:
+        """Whatever watches programs on it is killed, and they with it."""
+        now_s = asyncio.get_running_loop().time()
+        for effect in world.running(self):
+            effect.broken = True
+            world.strike(world.by_name(effect.by), "shims", now_s)
+            effect.end()
+
     def fall_asleep(self, world: World, by_s: float) -> None:
         """Nothing on it goes on for so long, programs neither."""
         until_s = asyncio.get_running_loop().time() + by_s
@@ -283,6 +291,9 @@ class World:
     def begin(self, effect: Effect) -> None:
         self.effects.append(effect)
         self._by_run.setdefault(effect.run_id, []).append(effect)
+
+    def by_name(self, name: str) -> Life:
+        return next(life for life in self.lives if life.name == name)
 
     def effects_of(self, run_id: str) -> list[Effect]:
         return self._by_run.get(run_id, [])

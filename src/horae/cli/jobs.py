@@ -12,6 +12,7 @@ from horae import config
 from horae.cli.editor import edited
 from horae.cli.output import Output, brief
 from horae.cli.policies import policy_fields, policy_options, policy_rows
+from horae.cli.running import running_fields, running_options, running_rows
 from horae.errors import Invalid, Usage
 from horae.wiring import House, open_house
 
@@ -52,7 +53,7 @@ def _field_options(parser: ArgumentParser) -> None:
         metavar="K=V",
         help="for times that the clock skips or shows twice: gap=skip,repeat=both",
     )
-    parser.add_argument("--env", metavar="NAME", action="append", help="a variable of the gateway that runs may see")
+    running_options(parser)
     policy_options(parser)
 
 
@@ -70,7 +71,7 @@ def fields_of(args: Namespace) -> dict[str, Any]:
         "skills": args.skill,
         "model": args.model,
         "repeat": args.repeat,
-        "env": args.env,
+        **running_fields(args),
         **policy_fields(args),
     }
     if args.limit is not None:
@@ -205,6 +206,7 @@ def do_show(args: Namespace, output: Output) -> int:
             ("clock change", policy_words(resolved["clock_change"], job["clock_change"] or {})),
             *policy_rows(job),
             ("starts", shlex.join(resolved["argv"])),
+            *running_rows(job),
             ("limits", ", ".join(f"{key} {value}" for key, value in limits.items() if value is not None)),
             ("delivers to", ", ".join(resolved["targets"])),
             ("cannot run", "; ".join(resolved["problems"])),

@@ -46,6 +46,7 @@ COMMANDS = {  # name → (module, what it does)
     "diff": ("apply", "show how the home differs from a folder of job files"),
     "audit": ("audit", "check the journal, or hand it out signed"),
     "prune": ("audit", "take away what is older than the config says"),
+    "service": ("service", "keep the gateway running: install, remove or look at its service"),
     "completions": ("completions", "print a completion script for bash, zsh or fish"),
     "version": ("house", "print the version"),
 }

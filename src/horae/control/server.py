@@ -23,17 +23,29 @@ from horae.limits import REQUEST_BYTES_MAX
 
 log = logging.getLogger("horae.control")
 Verbs = Mapping[str, Callable[..., Any]]
+LOOKS = ("status", "so_far", "wake")  # what changes nothing
+
+
+def _nobody(_pid: int) -> bool:
+    return False
 
 
 @asynccontextmanager
-async def serving(home: str, number: int, verbs: Verbs) -> AsyncGenerator[None]:
-    """Serve the home's n-th socket while the block runs. `verbs` take keyword arguments and return JSON."""
+async def serving(
+    home: str, number: int, verbs: Verbs, of_run: Callable[[int], bool] = _nobody
+) -> AsyncGenerator[None]:
+    """Serve the home's n-th socket while the block runs. `verbs` take keyword arguments and return JSON.
+
+    `of_run(pid)` says whether a process belongs to a run: to those only `LOOKS` are answered.
+    """
     path, fd = socket_path(home, number)
     with suppress(FileNotFoundError):
         os.unlink(path)  # we hold the lock, so whoever made it is gone
     mask = os.umask(0o177)
     try:
-        server = await asyncio.start_unix_server(lambda r, w: _converse(r, w, verbs), path, limit=REQUEST_BYTES_MAX)
+        server = await asyncio.start_unix_server(
+            lambda r, w: _converse(r, w, verbs, of_run), path, limit=REQUEST_BYTES_MAX
+        )
     finally:
         os.umask(mask)
     try:
@@ -46,9 +58,11 @@ async def serving(home: str, number: int, verbs: Verbs) -> AsyncGenerator[None]:
             os.close(fd)
 
 
-async def _converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, verbs: Verbs) -> None:
+async def _converse(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, verbs: Verbs, of_run: Callable[[int], bool]
+) -> None:
     try:
-        answer = await _answer(reader, writer, verbs)
+        answer = await _answer(reader, writer, verbs, of_run)
         writer.write(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
         await writer.drain()
     except ConnectionError:
@@ -57,10 +71,13 @@ async def _converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, 
         writer.close()
 
 
-async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, verbs: Verbs) -> dict[str, Any]:
+async def _answer(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, verbs: Verbs, of_run: Callable[[int], bool]
+) -> dict[str, Any]:
     verb = "?"
     try:
-        if not _allowed(writer.get_extra_info("socket")):
+        pid, uid = _peer(writer.get_extra_info("socket"))
+        if uid not in (None, os.geteuid(), 0):
             raise Refused("this socket belongs to another user", "run the command as the user that runs the gateway")
         try:
             request = json.loads(await reader.readline())
@@ -71,6 +88,8 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ve
             raise NotFound(
                 f"the gateway knows no verb {verb!r}", "the gateway and the command line may be of different versions"
             )
+        if pid is not None and verb not in LOOKS and of_run(pid):
+            raise Refused(f"`{verb}` is not for runs", "a run may look, but jobs are changed by people")
         return {"result": await asyncio.to_thread(verbs[verb], **args)}
     except Problem as problem:
         return {"error": problem.as_json()}
@@ -87,10 +106,11 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ve
         }
 
 
-def _allowed(connection: socket.socket) -> bool:
+def _peer(connection: socket.socket) -> tuple[int | None, int | None]:
+    """Which process is at the other end, and whose. Elsewhere than on Linux the socket's mode is what there is."""
     if sys.platform != "linux":
-        return True  # the socket's mode is what there is
-    _pid, uid, _gid = struct.unpack(
+        return None, None
+    pid, uid, _gid = struct.unpack(
         "3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     )
-    return uid in (os.geteuid(), 0)
+    return pid, uid

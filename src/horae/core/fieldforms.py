@@ -2,8 +2,8 @@
 
 A reader takes (file, key, node) and returns the value for the `Job`, or raises `Invalid` for that line. `written` is
 its inverse: the text, the list of texts or the mapping of texts that stands in a file. The readers themselves are in
-`fieldvalues` (a text, a list), `fieldpolicies` (the same, of what is said about a job's slots) and `fieldmaps` (a
-mapping).
+`fieldvalues` (a text, a list), `fieldpolicies` (the same, of what is said about a job's slots), `fieldruns` (of what a
+run finds and may do) and `fieldmaps` (a mapping).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import cast, get_args
 
-from horae.core import fieldpolicies, fieldvalues
+from horae.core import fieldpolicies, fieldruns, fieldvalues
 from horae.core.fieldmaps import FIELD_MAPS, mapping, where_it_belongs, written_mapping
 from horae.core.fieldvalues import Form
 from horae.core.frontmatter import Node
@@ -48,6 +48,10 @@ FORMS: dict[str, Form] = {
     "script": fieldvalues.script,
     "command": fieldvalues.command,
     "env": fieldvalues.variables,
+    "secrets": fieldruns.secrets,
+    "workdir": fieldruns.workdir,
+    "landlock": fieldruns.switch,
+    "sandbox": fieldruns.sandbox,
     "deliver": fieldvalues.deliver,
     "limits": mapping,
 }
@@ -72,6 +76,8 @@ def written(key: str, value: object) -> Written:
         return int(value)
     if key in ("spread", "not_later_than") and type(value) is int:
         return written_duration(value)
+    if key == "landlock" and isinstance(value, str) and value.lower() in fieldruns.SWITCH:
+        return fieldruns.SWITCH[value.lower()]
     if isinstance(value, bool | int | str):
         return value
     if isinstance(value, list | tuple):

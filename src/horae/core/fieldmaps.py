@@ -28,7 +28,7 @@ from horae.core.frontmatter import Node
 from horae.core.model import Cause, ClockChange, Limits, Retries
 from horae.core.scalars import Written, written_duration, written_texts
 from horae.errors import Invalid
-from horae.limits import RETRIES_MAX
+from horae.limits import MEMORY_BYTES_MIN, RETRIES_MAX
 from horae.timing.clockchange import Gap, Repeat
 
 USD_MAX = 10**6
@@ -49,18 +49,18 @@ class FieldMap(NamedTuple):
     example: str
 
 
-def _amount(unit: int, expected: str) -> Form:
+def _amount(unit: int, expected: str, least: int = 1) -> Form:
     def form(file: str, key: str, node: Node) -> int:
         found = _AMOUNT.fullmatch(text(file, key, node, expected))
         amount = Decimal(found[1]) * unit ** " kmg".index(found[2].lower() or " ") if found else Decimal(0)
-        if amount != int(amount) or not 0 < amount <= COUNT_MAX:
+        if amount != int(amount) or not least <= amount <= COUNT_MAX:
             refuse(file, key, node, f"must be {expected}; it says {shown(node)}", expected)
         return int(amount)
 
     return form
 
 
-def _turns(file: str, key: str, node: Node) -> int:
+def _whole(file: str, key: str, node: Node) -> int:
     expected = "a whole number from 1 on"
     value = text(file, key, node, expected)
     if not WHOLE.fullmatch(value) or not 1 <= int(value) <= COUNT_MAX:
@@ -95,7 +95,10 @@ LIMITS: dict[str, tuple[str, Form]] = {
     "idle": ("idle_s", duration),
     "script": ("script_s", duration),
     "output": ("output_bytes", _amount(1024, "a number of bytes such as 256k")),
-    "turns": ("turns", _turns),
+    "memory": ("memory_bytes", _amount(1024, "a number of bytes from 1M on, such as 512M", MEMORY_BYTES_MIN)),
+    "cpu": ("cpu_s", duration),
+    "processes": ("processes", _whole),
+    "turns": ("turns", _whole),
     "tokens": ("tokens", _amount(1000, "a number of tokens such as 200k")),
     "usd": ("usd", _usd),
 }
@@ -176,9 +179,9 @@ def _limit(limit: str, amount: object) -> Written:
     if amount != whole:
         says = f"`limits.{limit}` must be whole, not {amount!r}"
         raise Invalid(says, key=f"limits.{limit}", expected="a whole number")
-    if limit in ("wall", "idle", "script"):
+    if limit in ("wall", "idle", "script", "cpu"):
         return written_duration(whole)
-    step = {"output": 1024, "tokens": 1000}.get(limit, 0)
+    step = {"output": 1024, "memory": 1024, "tokens": 1000}.get(limit, 0)
     for power, unit in ((2, "M"), (1, "k")) if step else ():
         if whole and whole % step**power == 0:
             return f"{whole // step**power}{unit}"

@@ -224,12 +224,14 @@ def deliver(file: str, key: str, node: Node) -> tuple[str, ...]:
     return values
 
 
-def variables(file: str, key: str, node: Node) -> tuple[str, ...]:
+def variables(
+    file: str, key: str, node: Node, elsewhere: str = "Only names: the values stay in the gateway's environment."
+) -> tuple[str, ...]:
     """Names of environment variables; never values, since files go into version control."""
     values = strings(file, key, node)
     for value in values:
         if not _VARIABLE.fullmatch(value):
-            hint = "Only names: the values stay in the gateway's environment." if "=" in value else None
+            hint = elsewhere if "=" in value else None
             refuse(file, key, node, f"must list names of environment variables; {value!r} is none", "names", hint)
     return values
 

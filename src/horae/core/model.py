@@ -20,7 +20,11 @@ Overlap = Literal["skip", "queue_one", "queue", "cancel_running", "allow"]
 """What becomes of a slot that comes due while a run of its job is live."""
 
 Cause = Literal["failure", "timeout", "start"]
-"""Why an attempt is known to have failed: by its own exit, by its wall limit, or it could not be started."""
+"""Why an attempt is known to have failed: by itself, by a limit of its time, or it could not be started."""
+
+
+Sandbox = Literal["off", "net", "strict"]
+"""What a run is shut into: nothing; a read-only system with the network; the same without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,10 @@ class Limits:
     idle_s: float | None = None
     script_s: float | None = None
     output_bytes: int | None = None
+    """Of both streams together: more than this ends the run."""
+    memory_bytes: int | None = None
+    cpu_s: float | None = None
+    processes: int | None = None
     turns: int | None = None
     tokens: int | None = None
     usd: float | None = None
@@ -76,6 +84,13 @@ class Job:
     enabled: bool = True
     env: tuple[str, ...] = ()
     """Names of the gateway's environment variables that the run may see."""
+    secrets: tuple[str, ...] = ()
+    """Names of values of `secrets.toml` that the run gets as environment variables."""
+    workdir: str | None = None
+    """Where the run starts: absolute, or below the user's folder as `~/…`. None: the script's folder."""
+    landlock: bool = True
+    """Whether the kernel is asked to keep the run out of what it has no need to write."""
+    sandbox: Sandbox = "off"
     starts: str | None = None
     """No slot before it: a day, or an instant. As the file says it; `core/cadence.py` makes an instant of it."""
     ends: str | None = None
@@ -121,6 +136,23 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Used:
+    """What a run used, and what is known of its process tree."""
+
+    wall_s: float
+    cpu_s: float
+    """Of all its processes that have ended."""
+    peak_bytes: int
+    """The largest process, or the tree at one look. Never less than the few MiB that every process begins with."""
+    out_bytes: int
+    """Printed on both streams, whether kept or not."""
+    survivors: int
+    """How many processes of it had to be killed: they outlived its main process, or the grace after it was asked to end."""
+    proved: bool = True
+    """Whether it is proved that nothing of it is left."""
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """How a process ended, as the runner saw it. No judgement yet."""
 
@@ -135,6 +167,15 @@ class Result:
     """Why Horae ended it (`wall limit of 20 m`, `gateway stopped`), or None when it ended by itself."""
     refused: str | None = None
     """Why it could not be started at all, or None."""
+    lost: str | None = None
+    """Why nobody can say how it ended, or None."""
+    used: Used | None = None
+    asked: int | None = None
+    """How many processes were asked to end."""
+    killed: tuple[str, ...] = ()
+    """What had to be killed, by name; the first of them."""
+    files: tuple[str, ...] = ()
+    """What of it is kept as files: `stdout` and `stderr` where they are too long for the record, `files` that it made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +189,8 @@ class Ending:
     alert: bool
     """True when the message reports trouble: it is never suppressed."""
     result: Result | None = None
+    attachments: tuple[str, ...] = ()
+    """Files that the script named, as paths below its folder. Nobody has looked yet whether they are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +225,8 @@ class Owner:
     pid_started: int
     labels: frozenset[str] = frozenset()
     """What jobs may ask for with `runs_on`."""
+    spool: str | None = None
+    """The folder in which its shims write, on its machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +265,27 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a run may use, decided. None means no limit."""
+
+    wall_s: float
+    grace_s: float
+    """Between asking to end and killing."""
+    kept_bytes: int
+    """Of each stream, for the record."""
+    output_bytes: int
+    """Of both streams in all: more ends the run."""
+    processes: int
+    idle_s: float | None = None
+    memory_bytes: int | None = None
+    cpu_s: float | None = None
+    by_script: bool = False
+    """Whether the wall limit is the script's own."""
+    tight: bool = False
+    """Whether the job itself limits memory, CPU or processes: then it is looked at more often."""
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """What a runner is to start: nothing of it is interpreted any more."""
 
@@ -227,6 +293,8 @@ class Order:
     argv: tuple[str, ...]
     cwd: str
     env: dict[str, str]
-    wall_s: float
-    grace_s: float
-    output_bytes: int
+    bounds: Bounds
+    landlock: bool = True
+    sandbox: Sandbox = "off"
+    secrets: tuple[str, ...] = ()
+    """Names of the secrets that it may see: nothing that it prints may show their values."""

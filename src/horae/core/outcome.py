@@ -2,29 +2,47 @@
 
 The rules for work without an agent:
 
-- exit 0: the trimmed standard output is the message; nothing printed is a silent success.
+- exit 0: the trimmed standard output is the message; nothing printed is a silent success. A last line as in
+  `scriptresult` says more: another message, silence, or that the work failed after all.
 - not 0, a signal, a limit, or not startable: an alert with the reason and the evidence, never silent.
 - ended by a person: cancelled, told as such. Ended because the gateway stopped: cancelled too.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from horae.core.model import Ending, Result
+from horae.core.scriptresult import Said, said
+from horae.core.text import one_line
 from horae.limits import MESSAGE_CHARS_MAX
+
+TIME_LIMITS = ("wall limit", "script limit", "idle limit")
+LIMITS_HIT = (*TIME_LIMITS, "output limit", "memory limit", "cpu limit", "process limit")
+"""How `Result.ended_by` begins when the run used more than it may. That is a failure; all else is somebody's decision."""
+
+HEAD_CHARS = 200  # of a message in a reason
 
 
 def judge(name: str, result: Result) -> Ending:
     """The ending of a run that got as far as a process (or was refused one)."""
     if result.refused is not None:
         return _alert(name, "fail", f"could not be started: {result.refused}", result)
+    if result.lost is not None:
+        return replace(lost(name, result.lost), result=result)
     if result.ended_by is not None:
-        event = "fail" if result.ended_by.startswith("wall limit") else "cancel"
+        event = "fail" if result.ended_by.startswith(LIMITS_HIT) else "cancel"
         return _alert(name, event, result.ended_by, result)
     if result.signal is not None:
         return _alert(name, "fail", f"ended by signal {result.signal}", result)
     if result.exit_code != 0:
         return _alert(name, "fail", f"exit status {result.exit_code}", result)
-    return Ending("complete", "exit status 0", result.stdout.strip(), alert=False, result=result)
+    told = said(result.stdout)
+    if told.status == "failed":
+        return _declared(name, told, result)
+    reason = "; ".join(("exit status 0", *told.notes))
+    message = "" if told.status == "silent" else told.message
+    return Ending("complete", reason, message, alert=False, result=result, attachments=told.attachments)
 
 
 def blocked(name: str, reasons: tuple[str, ...]) -> Ending:
@@ -44,13 +62,31 @@ def gist(ending: Ending) -> str:
         return ending.message.split("\n", 1)[0]
     if ending.result is None:
         return ""  # there was no program; the reason says it all
-    words = ending.result.stderr.strip() or ending.result.stdout.strip()
+    told = said(ending.result.stdout)
+    if told.structured and told.message:
+        return told.message.split("\n", 1)[0]
+    words = ending.result.stderr.strip() or told.message
     return words.rsplit("\n", 1)[-1].strip()
 
 
+def _declared(name: str, told: Said, result: Result) -> Ending:
+    """The script itself says that it failed, whatever its exit status."""
+    first = one_line(told.message.split("\n", 1)[0], HEAD_CHARS)
+    reason = "; ".join((f"the script reported failure{first and ': '}{first}", *told.notes))
+    rest = told.message if told.message != first else ""
+    body = _evidence(f"{name} failed: {reason}", ("", rest), ("stderr", result.stderr))
+    return Ending("fail", reason, body, alert=True, result=result, attachments=told.attachments)
+
+
 def _alert(name: str, event: str, reason: str, result: Result) -> Ending:
-    parts = [f"{name} {'was cancelled' if event == 'cancel' else 'failed'}: {reason}"]
-    for title, text in (("stderr", result.stderr), ("stdout", result.stdout)):
-        if text.strip():
-            parts.append(f"{title}:\n{text.strip()[-MESSAGE_CHARS_MAX:]}")
-    return Ending(event, reason, "\n\n".join(parts), alert=True, result=result)
+    told = said(result.stdout)  # a program that ended badly may have said why, and have made files to look at
+    head = f"{name} {'was cancelled' if event == 'cancel' else 'failed'}: {reason}"
+    output = told.message if told.structured else result.stdout
+    body = _evidence(head, ("stderr", result.stderr), ("stdout", output))
+    return Ending(event, reason, body, alert=True, result=result, attachments=told.attachments)
+
+
+def _evidence(head: str, *texts: tuple[str, str]) -> str:
+    """The head, and below it the end of each text that says something."""
+    shown = [(title, text.strip()[-MESSAGE_CHARS_MAX:]) for title, text in texts if text.strip()]
+    return "\n\n".join([head, *(f"{title}:\n{text}" if title else text for title, text in shown)])

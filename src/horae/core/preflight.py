@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from horae.core.exclusion import Calendar, unknown_calendars
 from horae.core.model import Job
@@ -24,6 +24,8 @@ class Facts:
     argv: tuple[str, ...] = ()
     cwd: str = ""
     problems: tuple[str, ...] = ()
+    secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Values that the run gets as environment variables."""
 
 
 def preflight(

@@ -4,9 +4,10 @@ Rules:
 1. A job that says no `retries` is never tried again; neither is one whose attempt was its last: `max` retries make at most
    `max + 1` attempts.
 2. Only what is *known* to have failed is tried again: the program ended by itself with another status than 0 or by a
-   signal (`failure`), its wall limit ended it (`timeout`), or it could not be started at all (`start`). `on` says which
-   of them; all of them when it is absent. How a run ended that nobody saw (`unknown`) is no such knowledge, and a person
-   decides. Whoever cancels a run means it. What was blocked has started nothing, and would be blocked again.
+   signal, said so itself, or used more output, memory, computing time or processes than it may (`failure`), a limit of
+   its time ended it (`timeout`), or it could not be started at all (`start`). `on` says which of them; all of them when
+   it is absent. How a run ended that nobody saw (`unknown`) is no such knowledge, and a person decides. Whoever cancels
+   a run means it. What was blocked has started nothing, and would be blocked again.
 3. The first pause is `backoff` and each further one twice the one before, up to `ceiling`. To it comes up to a quarter,
    which follows from the occurrence key and the attempt: jobs that failed together are not tried again together, and the
    same attempt always waits equally long. Pauses rise until the ceiling, and never pass it.
@@ -23,6 +24,7 @@ from hashlib import sha1
 from typing import get_args
 
 from horae.core.model import Cause, Ending, Job
+from horae.core.outcome import TIME_LIMITS
 from horae.limits import BACKOFF_DEFAULT_S, CEILING_DEFAULT_S
 
 JITTER = 0.25
@@ -58,7 +60,7 @@ def cause_of(ending: Ending) -> Cause | None:
         return None
     if ending.result.refused is not None:
         return "start"
-    return "failure" if ending.result.ended_by is None else "timeout"
+    return "timeout" if (ending.result.ended_by or "").startswith(TIME_LIMITS) else "failure"
 
 
 def _part(key: str, attempt: int) -> float:

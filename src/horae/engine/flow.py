@@ -22,9 +22,8 @@ from horae.core.preflight import preflight
 from horae.core.retry import retry_delay
 from horae.core.skew import ahead
 from horae.engine.orders import order_for
-from horae.engine.slots import Closed
 from horae.errors import Exhausted, Problem, Stale
-from horae.ports import Ports, Tx
+from horae.ports import Closed, Ports, Tx
 
 RUN = "run"
 Spawn = Callable[[Claim, Coroutine[None, None, None], str], None]
@@ -64,15 +63,21 @@ async def fire(claim: Claim, p: Ports) -> None:
             return
         async with p.slots.turn(claim.job.priority):
             started = await p.store.together(start, claim)
-            await hold(p)
-            result = await p.runner.run(order_for(claim, facts, p.settings), p.noted(claim))  # run
+            order = order_for(claim, facts, p.settings)
+            result = await p.runner.run(order, p.noted(claim), lambda: ready(p))  # run
     except Closed as closed:
-        await p.store.commit(lambda tx, why=str(closed): tx.runs.release(claim, why))
+        await p.store.commit(lambda tx, why=str(closed): tx.runs.refuse(claim, why))
     except Exhausted as refusal:  # the machine has no room for it: nothing has begun
         p.slots.refused(refusal.message)
         await p.store.commit(lambda tx, why=refusal.message: tx.runs.refuse(claim, why))
     else:
         await conclude(claim, judge(claim.job.name, result), p, started)
+
+
+async def ready(p: Ports) -> None:
+    """Directly before a program is started: who drains starts nothing more, and neither does who is not the owner."""
+    await hold(p)
+    p.slots.check()
 
 
 async def hold(p: Ports) -> None:

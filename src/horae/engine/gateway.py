@@ -7,8 +7,9 @@ wake-up that was lost.
 Its lease is renewed while it owns runs, and always where others share the store. Being told that its runs were taken over
 (it was suspended, or cut off), it ends its programs and begins anew.
 
-Stopping: the first request drains (nothing new starts, queued claims are given back, live runs may end); a second one,
-or the drain's own limit, ends the live runs and records that.
+Stopping: the first request drains (nothing new starts, queued claims are given back, live runs may end). What is live at
+the drain's own limit is left to its shims, for the next gateway to adopt, or is ended where the settings say so; a second
+request ends it, and records that.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Gateway:
         self._orphans: set[asyncio.Task[None]] = set()  # those of the tasks that start nothing, and so take no room
         self._loop: asyncio.AbstractEventLoop | None = None
         self._recover_at: datetime | None = None
+        self._ends_runs = False
         self.stopping = False
         self.next_due: datetime | None = None
         self.looked_at: datetime | None = None
@@ -79,6 +81,7 @@ class Gateway:
     def stop(self) -> None:
         """Once: drain. Again: end the live runs too."""
         if self.stopping:
+            self._ends_runs = True
             self._stop_runs("the gateway was stopped")
         self.stopping = True
         self._slots.close()
@@ -167,7 +170,7 @@ class Gateway:
     async def _recover(self) -> None:
         """Take over what others left, and note when to look for more."""
         judges_in_s = self.ports.lease.judges_in_s if self._shared else None
-        lease_ends = await recover(self.ports, self._spawn, judges_in_s)
+        lease_ends = await recover(self.ports, self._spawn, judges_in_s, {claim.run_id for claim in self.live})
         regularly = self.ports.clock.now() + timedelta(seconds=RENEW_EVERY_S) if self._shared else None
         self._recover_at = min((at for at in (lease_ends, regularly) if at is not None), default=None)
 
@@ -186,13 +189,16 @@ class Gateway:
             self.ports.runner.cancel(claim.run_id, TAKEN)
 
     async def _drain(self) -> None:
-        """Wait for what is live; past the limit, end it. What an earlier gateway started is left to the next one."""
+        """Wait for what is live; past the limit, leave or end it. What an earlier gateway started is left to the next one."""
         await _cancel(set(self._orphans))
         if not self._tasks:
             return
         log.info("waiting for %d live run(s); press Ctrl-C again to end them", self._slots.held)
         late = await self._wait_for_runs(self.ports.settings.drain_s)
-        if late:
+        if late and self.ports.settings.on_stop == "leave" and not self._ends_runs:
+            log.info("%d live run(s) go on by themselves; the next gateway adopts them", len(late))
+            await _cancel(late)
+        elif late:
             self._stop_runs(f"the gateway stopped and the run did not end within {self.ports.settings.drain_s:.0f} s")
             _, stuck = await asyncio.wait(late, timeout=2 * KILL_GRACE_S)
             await _cancel(stuck)  # not even KILL ends it: the next gateway takes it over
@@ -223,6 +229,8 @@ class Gateway:
     def ended(self, task: asyncio.Task[None]) -> None:
         """A claim's way is over: at its end, where somebody else had moved the run on, or by a fault of ours."""
         claim = self._tasks.pop(task)
+        if not task.cancelled():
+            self.ports.runner.collected(claim.run_id)
         self._orphans.discard(task)
         self._pace.ended()
         self._woken.set()

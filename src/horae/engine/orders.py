@@ -6,11 +6,12 @@ docs/reference/environment.md; nothing else of the gateway's own environment rea
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta, timezone
 
-from horae.core.model import Claim, Job, Order
+from horae.core.model import Bounds, Claim, Job, Order
 from horae.core.preflight import Facts
-from horae.limits import KILL_GRACE_S, OUTPUT_BYTES_MAX, WALL_DEFAULT_S
+from horae.limits import KEPT_BYTES_MAX, KILL_GRACE_S, OUTPUT_BYTES_DEFAULT, PROCESSES_DEFAULT, WALL_DEFAULT_S
 from horae.ports import Settings
 
 PASSED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "XDG_RUNTIME_DIR")
@@ -19,29 +20,42 @@ PASSED_PREFIX = "LC_"
 
 def order_for(claim: Claim, facts: Facts, settings: Settings) -> Order:
     """Everything that the runner needs, decided."""
-    limits = claim.job.limits
     return Order(
         run_id=claim.run_id,
         argv=facts.argv,
         cwd=facts.cwd,
-        env=environment(claim, settings),
-        wall_s=wall_of(claim.job),
-        grace_s=KILL_GRACE_S,
-        output_bytes=min(limits.output_bytes or OUTPUT_BYTES_MAX, OUTPUT_BYTES_MAX),
+        env=environment(claim, settings, facts.secrets),
+        bounds=bounds_of(claim.job),
+        landlock=claim.job.landlock and settings.landlock,
+        sandbox=claim.job.sandbox,
+        secrets=claim.job.secrets,
     )
 
 
-def wall_of(job: Job) -> float:
-    """How long a run of the job may take, in seconds."""
+def bounds_of(job: Job) -> Bounds:
+    """What a run of the job may use."""
     limits = job.limits
     wall = limits.wall_s if limits.wall_s is not None else WALL_DEFAULT_S
-    return min(wall, limits.script_s) if job.script is not None and limits.script_s is not None else wall
+    by_script = job.script is not None and limits.script_s is not None and limits.script_s < wall
+    return Bounds(
+        wall_s=limits.script_s if by_script and limits.script_s is not None else wall,
+        grace_s=KILL_GRACE_S,
+        kept_bytes=KEPT_BYTES_MAX,
+        output_bytes=limits.output_bytes or OUTPUT_BYTES_DEFAULT,
+        processes=limits.processes or PROCESSES_DEFAULT,
+        idle_s=limits.idle_s,
+        memory_bytes=limits.memory_bytes,
+        cpu_s=limits.cpu_s,
+        by_script=by_script,
+        tight=(limits.memory_bytes, limits.cpu_s, limits.processes) != (None, None, None),
+    )
 
 
-def environment(claim: Claim, settings: Settings) -> dict[str, str]:
-    """The environment of a run."""
+def environment(claim: Claim, settings: Settings, secrets: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a run. `secrets` are the values of those that its job names."""
     wanted = {*PASSED, *settings.pass_env, *claim.job.env}
     env = {name: value for name, value in settings.env.items() if name in wanted or name.startswith(PASSED_PREFIX)}
+    env |= secrets
     slot = claim.slot.astimezone(timezone(timedelta(seconds=claim.offset_s)))
     late = max(0.0, (claim.claimed_at - claim.due).total_seconds())
     env |= {

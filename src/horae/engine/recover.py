@@ -4,10 +4,10 @@ An attempt is taken over when its owner is proven gone (the same boot of the sam
 or its lease has ended by the store's time. An owner that nobody can look at counts as alive until then. After that:
 
 - claimed, never started: nothing has happened, so the slot is due again;
-- running, its process still there: it goes on, at most for what is left of its wall limit; when it ends, nobody of us
-  has seen how, so it becomes unknown;
-- running, its process gone or on another machine: unknown at once. It may have done its work, so it is never run again
-  by itself;
+- running, on this machine: its shim does not need its gateway. The run is adopted, and ends as it ends; or it has ended
+  meanwhile, and its result is collected;
+- running, its shim gone without a result, or on another machine: unknown. It may have done its work, so it is never run
+  again by itself;
 - finished, but not delivered or settled: the rest of the flow is done now.
 
 Taking over gives each attempt a new token first, so that a former owner that is not dead after all is stale from then on.
@@ -20,48 +20,46 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from horae.core.model import Claim
-from horae.core.outcome import blocked, lost
+from horae.core.outcome import blocked, judge, lost
 from horae.core.skew import ahead
 from horae.engine.flow import RUN, Spawn, conclude, finish_off
-from horae.engine.orders import wall_of
-from horae.errors import Problem, Stale
+from horae.engine.orders import bounds_of
+from horae.errors import Exhausted, Problem, Stale
 from horae.ports import Orphan, Ports, Tx
 
-ORPHAN = "orphan"  # names a task that only waits for somebody else's process
+ORPHAN = "orphan"  # names a task that only waits for a run that another gateway has started
 ABANDONED = "abandoned"  # names a task that ends what a fault of ours broke off
 UNSTARTED = "the gateway ended before it started anything"
-LOST = "the gateway that watched it ended first; it may have done all of its work or none of it"
 
 
-async def recover(p: Ports, spawn: Spawn, judges_in_s: float | None) -> datetime | None:
+async def recover(p: Ports, spawn: Spawn, judges_in_s: float | None, live: Collection[str] = ()) -> datetime | None:
     """Take over what can be, and set its remaining way going. Says when the next lease of somebody else ends.
 
     Before `judges_in_s` have passed nobody's lease is taken for ended (see `lease.py`); None where nobody else can be.
+    `live` are the runs that are on their way here.
     Raises Stale when our own runs were taken over: then nothing may become ours before we have begun anew.
     """
     asked = p.clock.now()
     others, store_now = await p.store.commit(lambda tx: (tx.runs.others(p.owner), tx.now))
     if not others:
+        p.runner.sweep(live)
         return None
     off = ahead(store_now, asked, p.clock.now())
     proven = {holder.owner.id for holder in others if p.runner.gone(holder.owner)}
     asked_s = p.lease.asking()
-    taken, store_now = await p.store.commit(lambda tx: _take(tx, p, proven, judges_in_s))
+    taken = await p.store.commit(lambda tx: _take(tx, p, proven, judges_in_s))
     p.lease.renewed(asked_s)
     for orphan, claim in taken:
         if orphan.state == "running":
-            passed_s = (store_now - (orphan.started_at or claim.claimed_at)).total_seconds()
-            left_s = max(0.0, wall_of(claim.job) - passed_s)
-            spawn(claim, outlive(orphan, claim, left_s, p), ORPHAN)
+            spawn(claim, resume(orphan, claim, p), ORPHAN)
         elif orphan.state != "claimed":
             spawn(claim, finish_off(claim, p), RUN)
+    p.runner.sweep({*live, *(orphan.run_id for orphan, _ in taken)})
     soonest = p.clock.now() + timedelta(seconds=judges_in_s or 0.0)
     return min((max(each.lease_until + off, soonest) for each in others if each.owner.id not in proven), default=None)
 
 
-def _take(
-    tx: Tx, p: Ports, proven: Collection[str], judges_in_s: float | None
-) -> tuple[list[tuple[Orphan, Claim]], datetime]:
+def _take(tx: Tx, p: Ports, proven: Collection[str], judges_in_s: float | None) -> list[tuple[Orphan, Claim]]:
     """Found, taken and given back in one transaction: a former owner that is not dead after all moves nothing in between.
 
     Whether we may judge was looked at before; that we have not stood still since is seen by our own lease.
@@ -75,7 +73,7 @@ def _take(
         if orphan.state == "claimed":
             with suppress(Stale):
                 tx.runs.release(claim, UNSTARTED)
-    return taken, tx.now
+    return taken
 
 
 def _idempotent(p: Ports, target: str) -> bool:
@@ -85,10 +83,14 @@ def _idempotent(p: Ports, target: str) -> bool:
     return False
 
 
-async def outlive(orphan: Orphan, claim: Claim, left_s: float, p: Ports) -> None:
-    """Wait until nothing of the process is left, then say that its end is unknown."""
-    ended_by = await p.runner.outlived(orphan, left_s)
-    await conclude(claim, lost(claim.job.name, f"{LOST}; {ended_by}" if ended_by else LOST), p)
+async def resume(orphan: Orphan, claim: Claim, p: Ports) -> None:
+    """The rest of the way of a run that another gateway has started, once it is known how that ended."""
+    try:
+        result = await p.runner.adopt(orphan, bounds_of(claim.job), claim.job.secrets)
+    except Exhausted as refusal:  # its shim could not start it
+        await p.store.commit(lambda tx, why=refusal.message: tx.runs.refuse(claim, why))
+        return
+    await conclude(claim, judge(claim.job.name, result), p, orphan.started_at)
 
 
 async def abandon(claim: Claim, why: str, p: Ports) -> None:

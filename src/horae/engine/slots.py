@@ -21,14 +21,11 @@ from contextlib import asynccontextmanager
 from itertools import count
 
 from horae.limits import GROW_S, REST_MAX_S, REST_S
+from horae.ports import Closed
 
 STOPPING = "the gateway is stopping"
 
 log = logging.getLogger("horae.gateway")
-
-
-class Closed(Exception):
-    """No run may start any more, or for now; the text says why."""
 
 
 class Slots:
@@ -65,6 +62,11 @@ class Slots:
         """Let nobody in from now on."""
         self._closed = True
         self._send_away(STOPPING)
+
+    def check(self) -> None:
+        """Raises Closed when it was closed: also for whoever holds a slot, and has not begun."""
+        if self._closed:
+            raise Closed(STOPPING)
 
     # ── a machine without room
 

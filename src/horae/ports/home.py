@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from horae.core.exclusion import Calendar
 from horae.core.model import Claim, Job, Owner, Receipt, Terms
@@ -39,6 +40,10 @@ class Settings:
     """The gateway's environment, from which runs get an allow-listed part."""
     pass_env: tuple[str, ...] = ()
     drain_s: float = 60.0
+    landlock: bool = True
+    """Whether runs are kept out of the home; a job can do without it, but not the other way round."""
+    on_stop: Literal["leave", "end"] = "leave"
+    """What becomes of runs that are live when a stopping gateway has waited for `drain_s`."""
     labels: tuple[str, ...] = ()
     """What this gateway offers to jobs that name labels with `runs_on`."""
     store: str | None = None

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Protocol
 
 from horae.core.chain import Signer
 from horae.core.clockwatch import Reading
-from horae.core.model import Job, Message, Order, Owner, Receipt, Result
+from horae.core.model import Bounds, Job, Message, Order, Owner, Receipt, Result
 from horae.core.preflight import Facts
 from horae.ports.store import Orphan, Tx
+
+
+class Closed(Exception):
+    """No run may start any more, or for now; the text says why."""
 
 
 class Clock(Protocol):
@@ -53,11 +57,22 @@ class Runner(Protocol):
         """What preflight must know about this machine to judge the job."""
         ...
 
-    async def run(self, order: Order, started: Callable[[int, int], Awaitable[None]]) -> Result:
+    async def run(
+        self,
+        order: Order,
+        started: Callable[[int, int], Awaitable[None]],
+        ready: Callable[[], Awaitable[None]],
+    ) -> Result:
         """Run it to its end. `started(pid, pid_started)` is called once the process exists.
 
-        Raises Exhausted when the machine has no room for another process: then nothing has begun.
+        `ready` is awaited directly before the program is started; what that raises is raised, and nothing has begun.
+        Raises Exhausted when the machine has no room for another process: nothing has begun then either. Being cancelled
+        leaves the run to itself: whoever adopts it learns how it ended.
         """
+        ...
+
+    def collected(self, run_id: str) -> None:
+        """The way of a run is over here: what is on record of it elsewhere is needed no more."""
         ...
 
     def cancel(self, run_id: str, reason: str) -> bool:
@@ -68,8 +83,15 @@ class Runner(Protocol):
         """Whether it is proven that a gateway's process exists no more; False when nobody can look from here."""
         ...
 
-    async def outlived(self, orphan: Orphan, left_s: float) -> str | None:
-        """Return once nothing of an orphan is left; after `left_s`, or when cancelled, it is ended: then why."""
+    async def adopt(self, orphan: Orphan, bounds: Bounds, secrets: Sequence[str]) -> Result:
+        """How a run ends, or has ended, that another gateway has started. Raises Exhausted where it did not begin.
+
+        `secrets` are the names of those that it may see.
+        """
+        ...
+
+    def sweep(self, keep: Collection[str]) -> None:
+        """Take away what gateways before this one have left; what is known of the runs of `keep` is still needed."""
         ...
 
 
@@ -77,6 +99,10 @@ class Turns(Protocol):
     """The bound on live runs."""
 
     def turn(self, priority: int = ...) -> AbstractAsyncContextManager[None]: ...
+
+    def check(self) -> None:
+        """Raises Closed when no run may start any more."""
+        ...
 
     def refused(self, reason: str) -> None:
         """The machine had no room for one more: fewer are let in for a while."""

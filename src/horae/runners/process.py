@@ -1,9 +1,7 @@
-"""Programs as direct children of the gateway, each in a session of its own.
+"""The runner: each program has a shim above it (`shim/`), which owns it and everything that it starts.
 
-A run ends when its main process does, even if something it left behind still holds its pipes; what is left of its
-process group is then killed. A wall limit, a cancel and a forced stop go TERM, grace, KILL over the group. Children that
-started sessions of their own are not followed here, and a gateway that is killed cannot learn how its runs ended: both
-belong to the shims (docs/promises.md, P7). Until then a run whose gateway was killed is unknown, never guessed.
+A run goes on when its gateway ends: its shim watches it, keeps its limits, and writes the result into its spool, where
+the next gateway finds it (`former.py`).
 """
 
 from __future__ import annotations
@@ -11,237 +9,230 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
-import subprocess
-import sys
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+import shutil
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
 
-from horae.core.model import Job, Order, Owner, Result
+from horae.core.model import Bounds, Job, Order, Owner, Result
 from horae.core.preflight import Facts
 from horae.errors import Problem
-from horae.limits import KILL_GRACE_S
 from horae.ports import Orphan, Settings
-from horae.runners.capture import Capture
-from horae.runners.liveness import HOST, gone, host_id, remains, started_at
-from horae.runners.room import exhausted
+from horae.runners.former import Former, end_marked
+from horae.runners.liveness import HOST, boot_id, gone, host_id
+from horae.runners.pool import Pool
+from horae.runners.room import no_room
+from horae.runners.sandbox import problem, sandboxed
 from horae.runners.scripts import facts_for
-from horae.timing.durations import duration_words
+from horae.runners.spools import STREAMS, Gathered, lost, redact_file, spool_of
+from horae.secretfile import SecretFile
 
-READ_BYTES = 65536
-DRAIN_READS_MAX = 64  # after the end: what is in the pipe, but not for ever from a child that goes on writing
-OVER = "its wall limit passed, so what was left of it was ended"
 NOTED_AFTER_S = 0.2  # a run that ends sooner is not worth a write that says which process it was
-
-
-@dataclass(slots=True)
-class Live:
-    """One process and everything that is open for it."""
-
-    process: subprocess.Popen[bytes]
-    out: Capture
-    err: Capture
-    grace_s: float
-    ended_by: str | None = None
-    timers: list[asyncio.TimerHandle] = field(default_factory=list[asyncio.TimerHandle])
+GONE = "its shim ended before it"
+ELSEWHERE = "it ran on another machine, whose gateway ended"
 
 
 class ProcessRunner:
     """The runner of scripts and commands."""
 
-    def __init__(self, settings: Settings, scripts: str | None = None) -> None:
+    def __init__(self, settings: Settings, scripts: str | None = None, name: str | None = None) -> None:
+        """`name` is the gateway's: its shims are called after it."""
         self._settings = settings
         self._scripts = scripts or os.path.join(settings.home, "scripts")
-        self._live: dict[str, Live] = {}
-        self._orphans: dict[str, asyncio.Future[str]] = {}
+        state = os.path.join(os.path.realpath(settings.home), "state")
+        self._output = os.path.join(state, "output")
+        folder, self._mine = spool_of(settings.home), name or os.urandom(8).hex()
+        base = {
+            "home": os.path.dirname(state),
+            "output": self._output,
+            "own": [],
+            "hidden": [folder, os.path.join(state, "audit.key"), os.path.join(os.path.dirname(state), "secrets.toml")],
+        }
+        self._secrets = SecretFile(settings.home, settings.env)
+        self._hidden = (state, os.path.dirname(self._secrets.path))
+        self._pool = Pool(folder, self._mine, base)
+        self._former = Former(folder, self._mine)
+        self._reasons: dict[str, str] = {}
         self._notes: set[asyncio.Task[None]] = set()
-        self._stopped: str | None = None
 
     def facts(self, job: Job) -> Facts:
         """What is to be started, and what stands against it."""
         path = self._settings.env.get("PATH", os.defpath)
-        return facts_for(job, self._scripts, self._settings.commands, path, shared=self._settings.store is not None)
+        found = facts_for(
+            job,
+            self._scripts,
+            self._settings.commands,
+            path,
+            shared=self._settings.store is not None,
+            secrets=self._secrets.lookup,
+        )
+        if job.sandbox == "off" or (why := problem(job.sandbox, path)) is None:
+            return found
+        return replace(found, problems=(*found.problems, why))
 
-    async def run(self, order: Order, started: Callable[[int, int], Awaitable[None]]) -> Result:
+    async def run(
+        self,
+        order: Order,
+        started: Callable[[int, int], Awaitable[None]],
+        ready: Callable[[], Awaitable[None]],
+    ) -> Result:
         """Start it, watch it to its end."""
+        shim = await self._pool.take(order.run_id)
+        timers: list[asyncio.TimerHandle] = []
+
+        def begun(run: Gathered) -> None:
+            timers.append(asyncio.get_running_loop().call_later(NOTED_AFTER_S, self._note, run, started))
+
         try:
-            process = subprocess.Popen(
-                order.argv,
-                cwd=order.cwd,
-                env=order.env,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-                bufsize=0,
+            await ready()  # nothing comes between this and the order
+            gathered = await shim.carry_out(
+                self._told(order, shim.folder), begun, collected=self._pool.is_collected(shim)
             )
-        except (OSError, ValueError) as error:
-            if (refusal := exhausted(error)) is not None:
-                raise refusal from error
-            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            return Result(None, None, "", "", 0, 0, refused=why)
-        loop = asyncio.get_running_loop()
-        live = Live(process, Capture(order.output_bytes), Capture(order.output_bytes), order.grace_s)
-        self._live[order.run_id] = live
-        limit = f"wall limit of {duration_words(round(order.wall_s))} reached"
-        live.timers.append(loop.call_later(order.wall_s, self._end, live, limit))
-        live.timers.append(loop.call_later(NOTED_AFTER_S, self._note, live, started))
-        if self._stopped is not None:
-            self._end(live, self._stopped)
-        try:
-            await self._watch(live)
+            reason = self._reasons.pop(order.run_id, None)
+            end = gathered.end
+            if end is None:
+                if gathered.cleared is None:  # its template is gone too
+                    await end_marked(_orphan(gathered))
+                ended = lost(gathered, f"{GONE}; {reason}" if reason else GONE)
+                return await self._kept(ended, order.run_id, shim.folder, order.secrets)
+            if (refusal := no_room(gathered)) is not None:
+                raise refusal
+            result = await self._kept(gathered.result(order.bounds, reason), order.run_id, shim.folder, order.secrets)
+            self._pool.uncollected[order.run_id] = shim
+            return result
+        except asyncio.CancelledError:
+            shim.left = True
+            raise
         finally:
-            for timer in live.timers:
+            for timer in timers:
                 timer.cancel()
-            del self._live[order.run_id]
-            _kill_group(process.pid, signal.SIGKILL)  # before it is reaped: until then nobody else can have its number
-            process.poll()
-        return _result(live)
+            self._reasons.pop(order.run_id, None)
+            self._pool.give_back(order.run_id)
 
     def stop_all(self, reason: str) -> None:
-        """End every live run, and those that are about to start; each says why."""
-        self._stopped = reason
-        for live in self._live.values():
-            self._end(live, reason)
+        """End every live run; each says why. Asked again, what is left is killed at once."""
+        for run_id in list(self._pool.busy):
+            self._reasons.setdefault(run_id, reason)
+            self._ask(run_id)
 
     def cancel(self, run_id: str, reason: str) -> bool:
-        """End one run, or what is left of one that another gateway started. False when it is not here.
+        """End one run, or one that another gateway has started. False when it is not here.
 
         Asked again it does nothing: the engine asks at every look until the run has ended, and its grace must be its own.
         """
-        live, orphan = self._live.get(run_id), self._orphans.get(run_id)
-        if live is not None and live.ended_by is None:
-            self._end(live, reason)
-        if orphan is not None and not orphan.done():
-            orphan.set_result(reason)
-        return live is not None or orphan is not None
+        if run_id not in self._pool.busy:
+            return self._former.cancel(run_id, reason)
+        if run_id not in self._reasons:
+            self._reasons[run_id] = reason
+            self._ask(run_id)
+        return True
 
     def so_far(self, run_id: str) -> tuple[str, str] | None:
         """What a live run has printed until now: standard output and error."""
-        live = self._live.get(run_id)
-        return None if live is None else (live.out.text()[0], live.err.text()[0])
+        shim = self._pool.busy.get(run_id)
+        found = self._former.so_far(run_id) if shim is None or shim.run is None else shim.run.so_far()
+        redact = self._secrets.redactor().text
+        return None if found is None else (redact(found[0]), redact(found[1]))
 
     def gone(self, owner: Owner) -> bool:
         """Whether a gateway's process is proven to be no more (see `liveness.py`)."""
         return gone(owner, host_id(self._settings.env.get(HOST)))
 
-    async def outlived(self, orphan: Orphan, left_s: float) -> str | None:
-        """Return once no process of this run is left on this machine. After `left_s`, or when asked: TERM, grace, KILL."""
+    async def adopt(self, orphan: Orphan, bounds: Bounds, secrets: Sequence[str]) -> Result:
+        """How a run ends, or has ended, that a gateway before us has begun."""
         if orphan.host != host_id(self._settings.env.get(HOST)):
-            return None  # on another machine: there is nothing that could be seen from here
-        loop = asyncio.get_running_loop()
-        asked = self._orphans[orphan.run_id] = loop.create_future()
-        ended: list[int] = []
-        timers = [loop.call_later(left_s, lambda: asked.done() or asked.set_result(OVER))]
+            return lost(Gathered(orphan.run_id), ELSEWHERE)  # there is nothing that could be seen from here
+        result, folder = await self._former.result(orphan, bounds)
+        return await self._kept(result, orphan.run_id, folder, secrets)
 
-        def end(_asked: asyncio.Future[str]) -> None:
-            _end_orphan(orphan, signal.SIGTERM, ended)
-            timers.append(loop.call_later(KILL_GRACE_S, _end_orphan, orphan, signal.SIGKILL, ended))
+    def sweep(self, keep: Collection[str]) -> None:
+        """Take away what gateways before us have left and nobody needs any more; runs of `keep` are still to be adopted."""
+        self._former.sweep(keep)
 
-        asked.add_done_callback(end)
-        try:
-            while pids := remains(orphan):
-                await asyncio.gather(*(_gone(pid) for pid in pids))
-        finally:
-            asked.remove_done_callback(end)
-            del self._orphans[orphan.run_id]
-            for timer in timers:
-                timer.cancel()
-        return asked.result() if ended else None
+    def collected(self, run_id: str) -> None:
+        """The way of a run is over here."""
+        self._pool.collected(run_id)
+        self._former.collected(run_id)
 
-    async def _watch(self, live: Live) -> None:
-        """Read both pipes until the main process ends."""
-        loop = asyncio.get_running_loop()
-        pipes = [(live.process.stdout, live.out), (live.process.stderr, live.err)]
-        fds = {pipe.fileno(): capture for pipe, capture in pipes if pipe is not None}
-        for fd, capture in fds.items():
-            os.set_blocking(fd, False)
-            loop.add_reader(fd, _read, loop, fd, capture)
-        try:
-            await _gone(live.process.pid, live.process)
-            for fd, capture in fds.items():
-                for _ in range(DRAIN_READS_MAX):
-                    if not _read(loop, fd, capture):
-                        break
-        finally:
-            for fd in fds:
-                loop.remove_reader(fd)
-            for pipe, _ in pipes:
-                if pipe is not None:
-                    pipe.close()
+    def close(self) -> None:
+        """Let go of all shims. What runs, runs on."""
+        self._pool.close()
 
-    def _end(self, live: Live, reason: str) -> None:
-        """TERM now, KILL after the grace. Asking again kills at once."""
-        again, live.ended_by = live.ended_by is not None, live.ended_by or reason
-        _kill_group(live.process.pid, signal.SIGKILL if again else signal.SIGTERM)
-        later = asyncio.get_running_loop().call_later(live.grace_s, _kill_group, live.process.pid, signal.SIGKILL)
-        live.timers.append(later)
+    def _ask(self, run_id: str) -> None:
+        task = asyncio.get_running_loop().create_task(
+            self._pool.busy[run_id].tell({"end": run_id, "why": self._reasons[run_id]})
+        )
+        self._notes.add(task)
+        task.add_done_callback(self._notes.discard)
 
-    def _note(self, live: Live, started: Callable[[int, int], Awaitable[None]]) -> None:
+    async def _kept(self, result: Result, run_id: str, folder: str | None, secrets: Sequence[str]) -> Result:
+        """A result as it may be kept: without secrets, and what it has made in its shim's folder is its own."""
+        redactor = self._secrets.redactor(secrets)
+        kept = os.path.join(self._output, run_id)
+        if "files" in result.files and folder is not None:
+            with contextlib.suppress(OSError):
+                os.makedirs(kept, mode=0o700, exist_ok=True)
+                os.rename(folder, os.path.join(kept, "files"))
+        for name in STREAMS:
+            if name in result.files:
+                await asyncio.to_thread(redact_file, os.path.join(kept, name), redactor.data)
+        killed = tuple(redactor.text(name) for name in result.killed)
+        return replace(result, stdout=redactor.text(result.stdout), stderr=redactor.text(result.stderr), killed=killed)
+
+    def _told(self, order: Order, folder: str) -> dict[str, object]:
+        """An order as its shim takes it."""
+        told = _told(order)
+        if order.sandbox == "off":
+            return told
+        bwrap = shutil.which("bwrap", path=self._settings.env.get("PATH", os.defpath)) or "bwrap"
+        writable = (folder, order.cwd) if not _is_within(order.cwd, self._settings.home) else (folder,)
+        argv = sandboxed(
+            order.argv,
+            order.sandbox,
+            cwd=order.cwd,
+            writable=writable,
+            hidden=self._hidden,
+            readable=(self._scripts,),
+            bwrap=bwrap,
+        )
+        return told | {"argv": argv, "boxed": True, "landlock": False}
+
+    def _note(self, run: Gathered, started: Callable[[int, int], Awaitable[None]]) -> None:
         async def note() -> None:
             with contextlib.suppress(Problem):  # progress: a disk that is full has more to say than this
-                await started(live.process.pid, started_at(live.process.pid) or 0)
+                await started(run.pid or 0, run.born or 0)
 
         task = asyncio.get_running_loop().create_task(note())
         self._notes.add(task)
         task.add_done_callback(self._notes.discard)
 
 
-def _read(loop: asyncio.AbstractEventLoop, fd: int, capture: Capture) -> bool:
-    """Take what is there; False when there is nothing or the writer has gone."""
-    try:
-        data = os.read(fd, READ_BYTES)
-    except BlockingIOError:
-        return False
-    if not data:
-        loop.remove_reader(fd)
-        return False
-    capture.feed(data)
-    return True
+def _orphan(run: Gathered) -> Orphan:
+    """A run of ours that has lost its shim."""
+    return Orphan(run.run_id, "running", run.pid, run.born, None, "", boot_id())
 
 
-async def _gone(pid: int, child: subprocess.Popen[bytes] | None = None) -> None:
-    """Wait for a process to end, ours or not. On Linux a child of ours is left to be reaped."""
-    loop = asyncio.get_running_loop()
-    if sys.platform != "linux":
-        if child is not None:
-            await loop.run_in_executor(None, child.wait)
-        return
-    try:
-        fd = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    ended = loop.create_future()
-    loop.add_reader(fd, lambda: ended.done() or ended.set_result(None))
-    try:
-        await ended
-    finally:
-        loop.remove_reader(fd)
-        os.close(fd)
+def _is_within(path: str, folder: str) -> bool:
+    path, folder = os.path.realpath(path), os.path.realpath(folder)
+    return os.path.commonpath((path, folder)) == folder
 
 
-def _end_orphan(orphan: Orphan, number: int, ended: list[int]) -> None:
-    for pid in remains(orphan):
-        ended.append(pid)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, number)
-
-
-def _kill_group(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, number)
-
-
-def _result(live: Live) -> Result:
-    code = live.process.returncode
-    stdout, stdout_cut = live.out.text()
-    stderr, stderr_cut = live.err.text()
-    return Result(
-        exit_code=code if code >= 0 else None,
-        signal=-code if code < 0 else None,
-        stdout=stdout,
-        stderr=stderr,
-        stdout_cut=stdout_cut,
-        stderr_cut=stderr_cut,
-        ended_by=live.ended_by,
-    )
+def _told(order: Order) -> dict[str, object]:
+    """An order as its shim takes it."""
+    bounds = order.bounds
+    return {
+        "run": order.run_id,
+        "argv": order.argv,
+        "cwd": order.cwd,
+        "env": order.env,
+        "landlock": order.landlock,
+        "boxed": False,
+        "wall": bounds.wall_s,
+        "grace": bounds.grace_s,
+        "idle": bounds.idle_s,
+        "kept": bounds.kept_bytes,
+        "output": bounds.output_bytes,
+        "memory": bounds.memory_bytes,
+        "cpu": bounds.cpu_s,
+        "processes": bounds.processes,
+        "tight": bounds.tight,
+    }

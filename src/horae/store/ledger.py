@@ -19,7 +19,7 @@ from typing import Any
 from horae.core.admission import early, not_again
 from horae.core.cadence import DAMAGE, slots_of
 from horae.core.instants import to_us
-from horae.core.model import Claim, End, Ending, Owner, Receipt, Terms
+from horae.core.model import Claim, End, Ending, Owner, Receipt, Result, Terms
 from horae.core.outcome import gist
 from horae.core.retry import IN_THE_WAY, gives_way
 from horae.core.states import RUN, sources, target, terminal
@@ -37,7 +37,8 @@ from horae.store.waiting import tell_waiting
 
 START = "UPDATE run SET state = 'running', started_at = ? WHERE id = ? AND token = ? AND state = 'claimed'"
 FINISH = (
-    "UPDATE run SET state = ?, reason = ?, finished_at = ?, exit_code = ?, signal = ?"
+    "UPDATE run SET state = ?, reason = ?, finished_at = ?, exit_code = ?, signal = ?, wall_s = ?, cpu_s = ?,"
+    " peak_bytes = ?, out_bytes = ?, survivors = ?, proved = ?, files = ?"
     " WHERE id = ? AND token = ? AND state = ?"
 )
 RELEASE = "UPDATE run SET state = ?, reason = ?, finished_at = ?, started_at = NULL"
@@ -289,8 +290,8 @@ class Ledger(Owners):
     def _last_words(self, end: End) -> tuple[object, ...]:
         claim, ending, result = end.claim, end.ending, end.ending.result
         (source,) = sources(RUN, ending.event)
-        codes = (result.exit_code, result.signal) if result else (None, None)
-        return (target(RUN, ending.event), ending.reason, self._us, *codes, claim.run_id, claim.token, source)
+        how = _how_it_went(result) if result else (None,) * 9
+        return (target(RUN, ending.event), ending.reason, self._us, *how, claim.run_id, claim.token, source)
 
     def _tell(self, end: End) -> None:
         claim = end.claim
@@ -361,6 +362,17 @@ def _or_raise(answer: Any) -> Any:
     if isinstance(answer, Stale):
         raise answer
     return answer
+
+
+def _how_it_went(result: Result) -> tuple[object, ...]:
+    """How it ended, what it used, and what of it is kept as files."""
+    used = result.used
+    spent = (
+        (used.wall_s, used.cpu_s, used.peak_bytes, used.out_bytes, used.survivors, int(used.proved))
+        if used
+        else (None,) * 6
+    )
+    return (result.exit_code, result.signal, *spent, " ".join(result.files) or None)
 
 
 def _streams(ending: Ending) -> tuple[object, ...]:

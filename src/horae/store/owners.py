@@ -39,9 +39,11 @@ UNION ALL
 SELECT r.id FROM occurrence o JOIN run r ON r.key = o.key AND r.attempt = o.attempts
 WHERE o.state = 'claimed' AND r.gateway_id = ? AND r.state NOT IN ('claimed', 'running')
 """
+SPOOLS = "SELECT DISTINCT spool FROM gateway WHERE host = ? AND boot = ? AND spool IS NOT NULL ORDER BY spool"
 ADOPT = "UPDATE run SET token = ?, gateway_id = ? WHERE id = ? RETURNING state, pid, pid_started, started_at"
 CLAIM_ROW = """
 SELECT r.id, r.token, r.key, r.job_id, r.attempt, r.claimed_at, r.state,
+       (SELECT count(*) FROM run f WHERE f.key = r.key AND f.state = 'failed') AS failures,
        o.trigger, o.slot_at, o.due_at, o.offset_s, o.missed, o.input, j.slug, j.name, j.schedule, j.timezone, j.definition
 FROM run r JOIN occurrence o ON o.key = r.key JOIN job j ON j.id = r.job_id WHERE r.id = ?
 """
@@ -59,8 +61,8 @@ class Owners:
     def sign_on(self, owner: Owner, version: str) -> None:
         """A gateway begins to own claims; so does one again whose runs were taken over, under the same id."""
         self._db.execute(
-            "INSERT INTO gateway (id, host, boot, pid, pid_started, version, since_at, lease_until, labels)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            "INSERT INTO gateway (id, host, boot, pid, pid_started, version, since_at, lease_until, labels, spool)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (id) DO UPDATE SET lost_at = NULL, lease_until = excluded.lease_until",
             (
                 owner.id,
@@ -72,6 +74,7 @@ class Owners:
                 self._us,
                 to_us(self.now + LEASE),
                 " ".join(sorted(owner.labels)),
+                owner.spool,
             ),
         )
         self._journal.append(
@@ -149,7 +152,7 @@ class Owners:
         """Take one attempt over, as far as it has come: a new token, so that its former owner is stale from here on."""
         (token,) = self._db.next_tokens(1)
         state, pid, born, started = self._db.execute(ADOPT, (token, owner.id, run_id)).fetchone()
-        orphan = Orphan(run_id, state, pid, born, maybe(started), former.host, former.boot)
+        orphan = Orphan(run_id, state, pid, born, maybe(started), former.host, former.boot, self._spools(former))
         claim = self._claim(run_id, token)
         outbox = Outbox(self._db, self.now, self._journal)
         outbox.recall(run_id, claim.job_id, claim.key, idempotent)
@@ -164,6 +167,10 @@ class Owners:
             state=state,
         )
         return orphan, claim
+
+    def _spools(self, owner: Owner) -> tuple[str, ...]:
+        rows = self._db.execute(SPOOLS, (owner.host, owner.boot)).fetchall()
+        return tuple(spool for (spool,) in rows)
 
     def _claim(self, run_id: str, token: int) -> Claim:
         row = self._db.execute(CLAIM_ROW, (run_id,)).fetchone()
@@ -182,12 +189,13 @@ class Owners:
             missed=row["missed"],
             input=row["input"],
             job=_job(row),
+            failures=row["failures"],
         )
 
 
 def _holder(row: Any) -> Leaseholder:
     labels = frozenset(row["labels"].split())
-    owner = Owner(row["id"], row["host"], row["boot"], row["pid"], row["pid_started"], labels)
+    owner = Owner(row["id"], row["host"], row["boot"], row["pid"], row["pid_started"], labels, row["spool"])
     return Leaseholder(owner, from_us(row["lease_until"]), stopped=row["stopped_at"] is not None)
 
 

@@ -50,10 +50,20 @@ def run_json(row: Record, deliveries: Sequence[Record]) -> Json:
         "pid": row["pid"],
         "exit_code": row["exit_code"],
         "signal": row["signal"],
+        "used": _used(row),
+        "files": [f"state/output/{row['id']}/{name}" for name in (row["files"] or "").split()],
         "tokens": row["tokens"],
         "cost_usd": row["cost_usd"],
         "deliveries": [dict(delivery) for delivery in deliveries],
     }
+
+
+def _used(row: Record) -> Json | None:
+    """What a run used; None of one that has not ended, or that nobody saw end."""
+    if row["wall_s"] is None:
+        return None
+    numbers = {name: row[name] for name in ("wall_s", "cpu_s", "peak_bytes", "out_bytes", "survivors")}
+    return {**numbers, "proved": bool(row["proved"])}
 
 
 def ambiguous(text: str, rows: Sequence[Record]) -> Ambiguous:

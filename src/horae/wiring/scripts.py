@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from horae.core.model import Job, Order, Owner, Result
+from horae.core.model import Bounds, Job, Order, Owner, Result
 from horae.core.preflight import Facts
 from horae.errors import Problem
 from horae.ports import Orphan, Runner
@@ -30,9 +30,18 @@ class Following:
             return found  # it is said already why it cannot be started
         return self.runner.facts(job)
 
-    async def run(self, order: Order, started: Callable[[int, int], Awaitable[None]]) -> Result:
+    async def run(
+        self,
+        order: Order,
+        started: Callable[[int, int], Awaitable[None]],
+        ready: Callable[[], Awaitable[None]],
+    ) -> Result:
         """See `ports.Runner`."""
-        return await self.runner.run(order, started)
+        return await self.runner.run(order, started, ready)
+
+    def collected(self, run_id: str) -> None:
+        """See `ports.Runner`."""
+        self.runner.collected(run_id)
 
     def cancel(self, run_id: str, reason: str) -> bool:
         """See `ports.Runner`."""
@@ -42,6 +51,10 @@ class Following:
         """See `ports.Runner`."""
         return self.runner.gone(owner)
 
-    async def outlived(self, orphan: Orphan, left_s: float) -> str | None:
+    async def adopt(self, orphan: Orphan, bounds: Bounds, secrets: Sequence[str]) -> Result:
         """See `ports.Runner`."""
-        return await self.runner.outlived(orphan, left_s)
+        return await self.runner.adopt(orphan, bounds, secrets)
+
+    def sweep(self, keep: Collection[str]) -> None:
+        """See `ports.Runner`."""
+        self.runner.sweep(keep)

@@ -27,10 +27,12 @@ from horae.engine.gateway import Gateway
 from horae.engine.lease import Lease
 from horae.engine.slots import Slots
 from horae.errors import Problem
+from horae.limits import WAIT_MAX_S
 from horae.log import Narrator, set_up
 from horae.ports import Home, Ports, Reader, Settings
 from horae.runners.liveness import HOST, boot_id, host_id, started_at
 from horae.runners.process import ProcessRunner
+from horae.runners.spools import spool_of
 from horae.settings import load
 from horae.store.jobfolder import JobFolder
 from horae.store.scriptmirror import ScriptMirror
@@ -41,6 +43,7 @@ from horae.wiring.assembly import home_over, scripts_of, sender
 from horae.wiring.backing import SharedDatabase, backing_of
 from horae.wiring.daily import Daily
 from horae.wiring.mending import Mending, take_in, tell_held
+from horae.wiring.notify import Notifier
 from horae.wiring.scripts import Following
 
 PROGRESS_FROM, PROGRESS_EVERY = 2000, 5000  # job files that are read: fewer go by unnoticed
@@ -55,6 +58,7 @@ def run_gateway(home: str, echo: Callable[[str], None]) -> int:
 
 async def _serve(home: str, echo: Callable[[str], None]) -> int:
     settings = load(home, config.environment())
+    notifier = Notifier(settings.env)
     clock = SystemClock()
     since = clock.now()
     owner = this_process(settings)
@@ -76,7 +80,8 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         path = set_up(home, terminal=True)
         store.listen(Narrator(names.of).tell)
 
-        runner = ProcessRunner(settings, scripts_of(settings))
+        runner = ProcessRunner(settings, scripts_of(settings), owner.id)
+        stack.callback(runner.close)
         mirror = ScriptMirror(writer, scripts_of(settings)) if backing.shared else None
         ready = runner if mirror is None else Following(runner, mirror)
         slots = Slots(settings.parallel)
@@ -95,12 +100,16 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         _tell_zone_data(await asyncio.to_thread(follow_zone_data, whole, backing.alone))
         stack.callback(Daily(whole).close)
         answers = Answers(whole, gateway, runner, since, trouble, store.path)
-        await stack.enter_async_context(serving(home, lock.number, answers.verbs()))
+        await stack.enter_async_context(serving(home, lock.number, answers.verbs(), config.below_shim))
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # HUP: its terminal was closed
             if signal.getsignal(number) != signal.SIG_IGN:  # nohup means what it says
-                asyncio.get_running_loop().add_signal_handler(number, _asked_to_stop, gateway, writer, settings.drain_s)
+                asyncio.get_running_loop().add_signal_handler(
+                    number, _asked_to_stop, gateway, writer, notifier, settings.drain_s
+                )
         echo("ready: runs are shown as they end; Ctrl-C stops")
-        await gateway.run()
+        notifier.ready()
+        async with notifier.watched(lambda: _looks_again(gateway, clock, trouble)):
+            await gateway.run()
         echo("stopped")
     return 0
 
@@ -113,7 +122,15 @@ def this_process(settings: Settings) -> Owner:
     """This gateway as an owner of runs: under an id of its own, and so that others can tell whether it is still there."""
     pid = os.getpid()
     host = host_id(settings.env.get(HOST))
-    return Owner(os.urandom(8).hex(), host, boot_id(), pid, started_at(pid) or 0, frozenset(settings.labels))
+    return Owner(
+        os.urandom(8).hex(),
+        host,
+        boot_id(),
+        pid,
+        started_at(pid) or 0,
+        frozenset(settings.labels),
+        spool_of(settings.home),
+    )
 
 
 def _where(home: str, settings: Settings) -> str:
@@ -161,7 +178,15 @@ def _tell_left_out(whole: Home) -> None:
         log.warning(says, home, files, home)
 
 
-def _asked_to_stop(gateway: Gateway, writer: GroupWriter, drain_s: float) -> None:
+def _looks_again(gateway: Gateway, clock: SystemClock, trouble: list[Problem]) -> bool:
+    """Whether the engine's loop does what it should; a store that refuses is no reason to be killed."""
+    if gateway.stopping or trouble or gateway.looked_at is None:
+        return True
+    return (clock.now() - gateway.looked_at).total_seconds() < 2 * WAIT_MAX_S
+
+
+def _asked_to_stop(gateway: Gateway, writer: GroupWriter, notifier: Notifier, drain_s: float) -> None:
+    notifier.stopping()
     log.info("ending live runs" if gateway.stopping else "stopping: nothing new starts")
     if gateway.stopping:
         writer.hurry()

@@ -202,7 +202,7 @@ def test_a_name_that_would_draw_or_drown(kept: TestHome, name: str, said: str) -
 def test_bytes_that_are_no_text(kept: TestHome) -> None:
     for words in (("show", "\udcff"), ("log", "\udcff"), ("why", "kept", "\udcff"), ("runs", "\udcff"), ("\udcff",)):
         refused(kept, *words, status=2, code="usage")
-    for option in ("--name", "--prompt", "--schedule", "--timezone", "--env", "--deliver"):
+    for option in ("--name", "--prompt", "--schedule", "--timezone", "--env", "--deliver", "--workdir"):
         refused(kept, "edit", "kept", f"{option}=a\udcffb", status=2, code="usage")
 
 

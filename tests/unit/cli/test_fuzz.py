@@ -81,7 +81,7 @@ ODD = (
 OPTIONS = """
     --all --state --limit --cursor --name --timezone --script --command --agent --no-agent --deliver --skill --model
     --repeat --env --paused --schedule --prompt --enable --disable --unset --editor --reason --dry --wait --with
-    --follow --from -n --to --example --json --home --no-web --bogus
+    --secret --workdir --landlock --sandbox --follow --from -n --to --example --json --home --no-web --bogus
 """
 VERBS = [*COMMANDS, "help", "nonsense", "--version"]
 

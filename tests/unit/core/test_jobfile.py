@@ -125,6 +125,16 @@ def test_a_name_from_a_strange_file_name_is_cleaned() -> None:
         ("repeat: once", "repeat", 1),
         ("repeat: Forever", "repeat", None),
         ("env: [HOME, API_KEY]", "env", ("HOME", "API_KEY")),
+        ("secrets: [API_KEY]", "secrets", ("API_KEY",)),
+        ("workdir: /srv/x y", "workdir", "/srv/x y"),
+        ("workdir: ~/data", "workdir", "~/data"),
+        ("landlock: off", "landlock", False),
+        ("landlock: FALSE", "landlock", False),
+        ("landlock: 'on'", "landlock", True),
+        ("sandbox: Strict", "sandbox", "strict"),
+        ("sandbox: net", "sandbox", "net"),
+        ("sandbox: off", "sandbox", "off"),
+        ("sandbox: false", "sandbox", "off"),
         ("script: sub/x y.py", "script", "sub/x y.py"),
         ("clock_change: {gap: skip, repeat: both}", "clock_change", ClockChange("skip", "both")),
         ("clock_change: {gap: After}", "clock_change", ClockChange("after")),
@@ -134,6 +144,12 @@ def test_a_name_from_a_strange_file_name_is_cleaned() -> None:
         ("limits: {output: 256k}", "limits", Limits(output_bytes=256 * 1024)),
         ("limits: {output: 1 MiB}", "limits", Limits(output_bytes=1024 * 1024)),
         ("limits: {output: 1000}", "limits", Limits(output_bytes=1000)),
+        ("limits: {memory: 512M}", "limits", Limits(memory_bytes=512 * 1024**2)),
+        (
+            "limits: {memory: 1M, cpu: 90s, processes: 1}",
+            "limits",
+            Limits(memory_bytes=1024**2, cpu_s=90.0, processes=1),
+        ),
         ("limits: {tokens: 1.5M}", "limits", Limits(tokens=1_500_000)),
         ("limits: {tokens: 200000}", "limits", Limits(tokens=200_000)),
         ("limits: {usd: 2}", "limits", Limits(usd=2.0)),
@@ -284,6 +300,32 @@ REFUSALS = [
     (file("env: [A=b]"), 2, "env", "'A=b' is none", "Only names"),
     (file("env: [1A]"), 2, "env", "'1A' is none", None),
     (file("env: HOME"), 2, "env", "must be a list", "[HOME]"),
+    (file("secrets: [A=b]"), 2, "secrets", "'A=b' is none", "the values stay in secrets.toml"),
+    (file("secrets: [a-b]"), 2, "secrets", "'a-b' is none", None),
+    (file("secrets: [A, A]"), 2, "secrets", "names A twice", None),
+    (file("secrets: [" + ", ".join(f"A{i}" for i in range(33)) + "]"), 2, "secrets", "more than 32 secrets", None),
+    (file("secrets: API_KEY"), 2, "secrets", "must be a list", "[API_KEY]"),
+    (file("secret: [A]"), 2, "secret", "no key `secret`", "Did you mean `secrets`?"),
+    (file("workdir: data"), 2, "workdir", "it says data", "where the gateway was started"),
+    (file("workdir: ~root/data"), 2, "workdir", "~root/data", None),
+    (file("workdir: ~"), 2, "workdir", "has no value", None),
+    (file("workdir: [/srv]"), 2, "workdir", "not a list", None),
+    (file("workdir: /" + "x" * 4096), 2, "workdir", "longer than 4096 characters", None),
+    (file('workdir: "/a\\0b"'), 2, "workdir", "control", None),
+    (file("landlock: no"), 2, "landlock", "must be on or off; it says no", "landlock: off"),
+    (file("landlock: [on]"), 2, "landlock", "not a list", None),
+    (file("sandbox: on"), 2, "sandbox", "must be off, net or strict; it says on", None),
+    (file("sandbox: true"), 2, "sandbox", "it says true", None),
+    (file("sandbox: strickt"), 2, "sandbox", "it says strickt", "Did you mean `strict`?"),
+    (file("sandbox: {net: on}"), 2, "sandbox", "not a mapping", None),
+    (file("limits: {memory: 512}"), 2, "limits.memory", "from 1M on, such as 512M; it says 512", None),
+    (file("limits: {memory: 1023k}"), 2, "limits.memory", "from 1M on", None),
+    (file("limits: {memory: lots}"), 2, "limits.memory", "it says lots", None),
+    (file("limits: {cpu: 0s}"), 2, "limits.cpu", "more than nothing", "no limit"),
+    (file("limits: {cpu: soon}"), 2, "limits.cpu", "soon", None),
+    (file("limits: {processes: 0}"), 2, "limits.processes", "a whole number from 1 on; it says 0", None),
+    (file("limits: {processes: 1.5}"), 2, "limits.processes", "from 1 on", None),
+    (file("memory: 512M"), 2, "memory", "no key `memory`", "Write limits: {memory: 512M}"),
     # content
     (file("id: 0C1D2E3F4A5B"), 2, "id", "12 lower-case hex digits", "Remove the line"),
     (file("id: 0c1d2e3f4a5"), 2, "id", "12 lower-case hex digits", None),
@@ -420,6 +462,14 @@ def test_compose_is_short_and_reads_back() -> None:
         ({"limits": Limits(usd=1e-05)}, "limits: {usd: 0.00001}"),
         ({"limits": Limits(tokens=1500, output_bytes=1000)}, "limits: {output: 1000, tokens: 1500}"),
         ({"limits": Limits(wall_s=5400, idle_s=7200, script_s=61)}, "limits: {wall: 90m, idle: 2h, script: 61s}"),
+        (
+            {"limits": Limits(memory_bytes=3 * 1024**3, cpu_s=120, processes=40)},
+            "limits: {memory: 3072M, cpu: 2m, processes: 40}",
+        ),
+        ({"landlock": False}, "landlock: false"),
+        ({"sandbox": "net"}, "sandbox: net"),
+        ({"workdir": "~/data"}, 'workdir: "~/data"'),
+        ({"secrets": ("A", "B_2")}, "secrets: [A, B_2]"),
     ],
 )
 def test_compose_quotes_what_another_reader_would_mistake(changes: dict[str, object], line: str) -> None:
@@ -438,6 +488,9 @@ def test_compose_quotes_what_another_reader_would_mistake(changes: dict[str, obj
         ({"name": " x "}, "name"),
         ({"limits": Limits(wall_s=0.5)}, "limits.wall"),
         ({"script": "../x"}, "script"),
+        ({"workdir": "data"}, "workdir"),
+        ({"sandbox": "on"}, "sandbox"),
+        ({"secrets": ("A=b",)}, "secrets"),
         ({"prompt": "", "script": None}, "prompt"),
         ({"prompt": "a\0"}, None),
     ],
@@ -481,6 +534,13 @@ def test_the_definition_leaves_out_defaults() -> None:
         ({"clock_change": {"gap": "both"}}, "clock_change"),
         ({"clock_change": {"gap": ["skip"]}}, "clock_change"),
         ({"clock_change": "skip"}, "clock_change"),
+        ({"secrets": "A"}, "secrets"),
+        ({"secrets": [1]}, "secrets"),
+        ({"workdir": 3}, "workdir"),
+        ({"landlock": "off"}, "landlock"),
+        ({"sandbox": "on"}, "sandbox"),
+        ({"sandbox": False}, "sandbox"),
+        ({"limits": {"memory_bytes": "512M"}}, "limits"),
     ],
 )
 def test_a_damaged_definition_is_refused(change: dict[str, object], key: str) -> None:
@@ -521,6 +581,18 @@ def test_the_definition_holds_what_was_said_of_clock_changes_and_no_more() -> No
     assert jobfile.definition(job)["clock_change"] == {"gap": "skip"}
     assert described(job)["clock_change"] == {"gap": "skip", "repeat": None}
     assert described(TIDES)["clock_change"] == {"gap": None, "repeat": None}
+
+
+def test_the_definition_of_what_a_run_finds_comes_back() -> None:
+    said = read(
+        file("secrets: [A, B]", "workdir: ~/data", "landlock: off", "sandbox: strict", "limits: {processes: 9}")
+    )
+    form = json.loads(json.dumps(jobfile.definition(said)))
+    assert jobfile.from_definition(form) == said
+    assert (form["secrets"], form["landlock"], form["sandbox"]) == (["A", "B"], False, "strict")
+    told = described(said)
+    assert (told["workdir"], told["limits"]["processes"], told["limits"]["memory_bytes"]) == ("~/data", 9, None)
+    assert not {"secrets", "workdir", "landlock", "sandbox"} & jobfile.definition(TIDES).keys()
 
 
 # --- slugs

@@ -18,9 +18,9 @@ from tests.support.builders import a_job
 MISSING, THERE = Facts(problems=("script does not exist",)), Facts(("/bin/sh", "x.sh"))
 
 
-def following(*facts: Facts, trouble: bool = False) -> tuple[Following, list[str]]:
+def following(*facts: Facts, trouble: bool = False) -> tuple[Following, list[Any]]:
     """One whose runner finds these, one after the other; and what was asked of its mirror."""
-    asked: list[str] = []
+    asked: list[Any] = []
     found = iter(facts)
 
     def refresh() -> int:
@@ -37,7 +37,9 @@ def following(*facts: Facts, trouble: bool = False) -> tuple[Following, list[str
         cancel=lambda run_id, reason: (run_id, reason),
         gone=lambda owner: owner,
         run=done,
-        outlived=done,
+        adopt=done,
+        sweep=asked.append,
+        collected=asked.append,
     )
     mirror = SimpleNamespace(refresh=refresh)
     return Following(cast("Runner", runner), cast("ScriptMirror", mirror)), asked
@@ -73,9 +75,12 @@ def test_while_the_database_is_away_what_is_known_counts() -> None:
     assert asked == ["refresh"]
 
 
-@pytest.mark.parametrize("name", ["run", "outlived"])
-def test_everything_else_is_the_runners_own(name: str) -> None:
-    ready, _ = following()
-    assert asyncio.run(getattr(ready, name)("a", "b")) == ("a", "b")
+@pytest.mark.parametrize(("name", "given"), [("run", ("a", "b", "c")), ("adopt", ("a", "b", "c"))])
+def test_everything_else_is_the_runners_own(name: str, given: tuple[str, ...]) -> None:
+    ready, asked = following()
+    assert asyncio.run(getattr(ready, name)(*given)) == given
+    ready.sweep(["r1"])
+    ready.collected("r2")
+    assert asked == [["r1"], "r2"]
     assert ready.cancel("r", "why") == ("r", "why")
     assert ready.gone(cast("Any", "g1")) == "g1"

@@ -1,0 +1,302 @@
+"""One run, from its order to its result: start the program, watch it, end it where it must be ended, prove it gone.
+
+It ends when its main process does, even if something that this left behind still holds its pipes. What is left is killed
+and named. It is over only when no child is left (`ECHILD`), or when the record says that this could not be proved.
+
+Whoever ends it says why: `wall`, `idle`, `output`, `memory`, `cpu`, `process`, or `asked`. First all of the tree is asked
+to end; what is still there after the grace is killed. To ask again kills at once.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+
+from horae.runners.shim.capture import Capture
+from horae.runners.shim.spool import OUTPUT, RESULT, STARTED, TAIL, printed, told
+from horae.runners.shim.tree import Tree, born, calm
+from horae.runners.shim.usage import Usage, beat_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+READ_BYTES = 65536
+DRAIN_READS_MAX = 64  # after the end: what is in the pipe, but not for ever from a child that goes on writing
+FLUSH_S = 0.05  # so long what is new may wait, so that a burst of output is few records, and a short run is one write
+PROOF_S = 10.0  # so long a tree may take to be gone after KILL; then the record says that it is not proved
+NAMES_MAX = 20  # of those that had to be killed
+BEAT = ".beat"
+DEFAULTS = [signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD]
+_SESSION: dict[str, Any] = {"setsid": True} if sys.platform == "linux" else {"setpgroup": 0}
+
+
+class Run:
+    """One run. `put` takes records, `settle` waits until they are written, `wait` is a look at what happens."""
+
+    def __init__(self, order: dict[str, Any], folder: str, output: str) -> None:
+        self.order = order
+        self.id: str = order["run"]
+        self._folder = folder
+        self._output = output
+        self._tree = Tree()
+        self._usage = Usage(order, self._tree)
+        self._captures = [Capture(order["kept"], self._spill("stdout")), Capture(order["kept"], self._spill("stderr"))]
+        self.pipes: dict[int, int] = {}
+        self._pid = 0
+        self._status: int | None = None
+        self._empty = False
+        self._ended_by: str | None = None
+        self._words: str | None = None
+        self._found: int | None = None
+        self._kill_at = 0.0
+        self._killed: list[str] = []
+        self._hurried = False
+        self._spent = 0.0
+        self._peak = 0
+        self._printed = 0
+        self._began = self._last = time.monotonic()
+        self._began_at = time.time()
+        self._flush_at: float | None = None
+        self._told = False
+
+    # ── start
+
+    def begin(self, spawn: Callable[..., int], poll: select.poll) -> bytes | None:
+        """Start the program. Returns the result's record where it could not be."""
+        order = self.order
+        env = {**order["env"], "HORAE_OUTPUT": self._folder, "HORAE_BEAT": os.path.join(self._folder, BEAT)}
+        opened: list[int] = []
+        ends: list[int] = []
+        try:
+            for _ in range(2):
+                r, w = os.pipe()
+                opened.append(r)
+                ends.append(w)
+                os.set_blocking(r, False)
+            os.chdir(order["cwd"])
+            actions = [(os.POSIX_SPAWN_DUP2, ends[0], 1), (os.POSIX_SPAWN_DUP2, ends[1], 2)]
+            argv = order["argv"]
+            self._pid = spawn(argv[0], argv, env, file_actions=actions, setsigmask=[], setsigdef=DEFAULTS, **_SESSION)
+        except (OSError, ValueError) as error:
+            for fd in opened:
+                os.close(fd)
+            code = error.errno if isinstance(error, OSError) else None
+            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            return self.refused(why, code)
+        finally:
+            for fd in ends:
+                os.close(fd)
+            os.chdir("/")
+        self.pipes = dict(zip(opened, (0, 1), strict=True))
+        for fd in opened:
+            poll.register(fd, select.POLLIN)
+        now = time.monotonic()
+        self._began = self._last = now
+        self._usage.begin(self._pid, now)
+        self._flush_at = now + FLUSH_S
+        return None
+
+    def refused(self, why: str, code: int | None) -> bytes:
+        """The record of a run that could not be started."""
+        return told(RESULT, run=self.id, refused=why, errno=code)
+
+    # ── watch
+
+    def timeout_ms(self) -> int:
+        """How long nothing has to be looked at."""
+        wanted = [self._usage.next_at]
+        if self._ended_by is None:
+            wanted.append(self._began + self.order["wall"])
+            if self.order["idle"] is not None:
+                wanted.append(self._last + self.order["idle"])
+        else:
+            wanted.append(self._kill_at)
+        if self._flush_at is not None:
+            wanted.append(self._flush_at)
+        return max(0, int((min(wanted) - time.monotonic()) * 1000) + 1)
+
+    def read(self, fd: int, poll: select.poll) -> bool:
+        """Take what a pipe holds. False when it holds nothing, or nobody writes to it any more."""
+        try:
+            data = os.read(fd, READ_BYTES)
+        except BlockingIOError:
+            return False
+        if not data:
+            poll.unregister(fd)
+            del self.pipes[fd]
+            os.close(fd)
+            return False
+        self._captures[self.pipes[fd]].feed(data)
+        self._printed += len(data)
+        self._last = time.monotonic()
+        if self._flush_at is None:
+            self._flush_at = self._last + FLUSH_S
+        return True
+
+    def reap(self) -> bool:
+        """Take note of what has ended. Whether no child is left."""
+        while True:
+            try:
+                pid, status, used = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                self._empty = True
+                return True
+            if pid == 0:
+                return False
+            self._spent += used.ru_utime + used.ru_stime
+            self._peak = max(self._peak, used.ru_maxrss * (1024 if sys.platform == "linux" else 1))
+            if pid == self._pid:
+                self._status = status
+
+    def end(self, why: str, words: str | None = None) -> None:
+        """Ask the tree to end; asked again, kill it at once. `words` are those of whoever asks."""
+        now = time.monotonic()
+        if self._ended_by is not None:
+            self._kill_at = now
+            return
+        self._ended_by, self._words = why, words
+        self._kill_at = now + self.order["grace"]
+        self._found = self._tree.ask(self._group, self._pid if self.order["boxed"] else None)
+
+    def over(self) -> bool:
+        """Look at the limits, and whether there is nothing more to wait for."""
+        now = time.monotonic()
+        if self._status is not None and (self._empty or self._ended_by is None):
+            return True
+        if self._ended_by is not None:
+            if now >= self._kill_at:
+                self._clear()
+                return self._status is not None or not self._empty  # not even KILL ends it
+            return False
+        why = self._passed(now)
+        if why is not None:
+            self.end(why)
+        return False
+
+    def news(self) -> bytes:
+        """The records that are due to be written."""
+        now = time.monotonic()
+        if self._flush_at is None or now < self._flush_at:
+            return b""
+        self._flush_at = None
+        return self._take_news()
+
+    def _take_news(self) -> bytes:
+        news: list[bytes] = []
+        if not self._told:
+            self._told = True
+            since = born(self._pid) if self._status is None else 0
+            news.append(told(STARTED, run=self.id, pid=self._pid, born=since, at=self._began_at))
+        for number, capture in enumerate(self._captures, 1):
+            if data := capture.fresh():
+                news += printed(OUTPUT, number, data)
+        return b"".join(news)
+
+    def _passed(self, now: float) -> str | None:
+        """Which limit was passed."""
+        order = self.order
+        if now >= self._began + order["wall"]:
+            return "wall"
+        if self._printed > order["output"]:
+            return "output"
+        if order["idle"] is not None and now >= self._last + order["idle"]:
+            age = None if (at := beat_at(os.path.join(self._folder, BEAT))) is None else time.time() - at
+            if age is None or age >= min(order["idle"], now - self._began):
+                return "idle"
+            self._last = now - max(0.0, age)
+        if now >= self._usage.next_at:
+            return self._usage.look(now, self._spent)
+        return None
+
+    # ── end
+
+    def finish(self) -> tuple[bytes, bool]:
+        """Prove that nothing is left, and make the last records. Says whether it has left files in its own folder."""
+        took = time.monotonic() - self._began
+        for fd in list(self.pipes):
+            for _ in range(DRAIN_READS_MAX):
+                if not self._last_read(fd):
+                    break
+        if not self._empty and not self.reap():
+            self._clear()
+        for fd in self.pipes:
+            os.close(fd)
+        self.pipes = {}
+        news = [self._take_news()]
+        for number, capture in enumerate(self._captures, 1):
+            capture.close()
+            if tail := capture.tail():
+                news += printed(TAIL, number, tail)
+        status = self._status
+        code = None if status is None or not os.WIFEXITED(status) else os.WEXITSTATUS(status)
+        number = None if status is None or not os.WIFSIGNALED(status) else os.WTERMSIG(status)
+        news.append(
+            told(
+                RESULT, run=self.id, exit=code, signal=number, ended_by=self._ended_by, words=self._words,
+                found=self._found,
+                wall=took, cpu=self._spent, peak=max(self._peak, self._usage.peak),
+                total=[capture.total for capture in self._captures],
+                spilled=[capture.written for capture in self._captures],
+                killed=self._killed[:NAMES_MAX], survivors=len(self._killed), proved=self._empty, left=(left := self._left()),
+            )
+        )  # fmt: skip
+        if self._hurried:
+            calm()
+        return b"".join(news), left
+
+    @property
+    def proved(self) -> bool:
+        """Whether nothing of it is left."""
+        return self._empty
+
+    @property
+    def _group(self) -> int | None:
+        """The group of the main process, for as long as nobody else can have its number."""
+        return self._pid if self._status is None else None
+
+    def _clear(self) -> None:
+        ended = self._status is not None
+        self._hurried = True
+        names, _ = self._tree.clear(self._group, self.reap, PROOF_S, self._pid)
+        self._killed += names
+        if not ended:
+            self._kill_at = time.monotonic()
+
+    def _last_read(self, fd: int) -> bool:
+        try:
+            data = os.read(fd, READ_BYTES)
+        except BlockingIOError:
+            return False
+        if data:
+            self._captures[self.pipes[fd]].feed(data)
+        return bool(data)
+
+    def _left(self) -> bool:
+        """Whether it has left files in its own folder."""
+        try:
+            names = os.listdir(self._folder)
+        except OSError:
+            return False
+        if names == [BEAT]:
+            try:
+                os.unlink(os.path.join(self._folder, BEAT))
+            except OSError:
+                return True
+            return False
+        return bool(names)
+
+    def _spill(self, name: str) -> Callable[[], int | None]:
+        def open_file() -> int | None:
+            folder = os.path.join(self._output, self.id)
+            try:
+                os.makedirs(folder, mode=0o700, exist_ok=True)
+                return os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+            except OSError:
+                return None
+
+        return open_file

@@ -1,0 +1,227 @@
+"""The shim: it takes an order, carries it out, writes what came of it into its spool, and takes the next one.
+
+It is a session of its own, below the template process, and does not need its gateway: where that is gone it finishes its
+run, writes the result and ends. It holds a lock on its spool for as long as it lives, so that whoever can lock the file
+knows that nothing more will be written to it.
+
+Orders come over a socket, each as four bytes of length and JSON. One byte goes back whenever something was written.
+TERM asks for the end of the run.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import time
+
+from horae.runners.shim.landlock import Walls, version
+from horae.runners.shim.run import Run
+from horae.runners.shim.spool import OPENED, VERSION, told
+from horae.runners.shim.tree import become_subreaper, born
+from horae.runners.shim.walled import Walled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LENGTH = struct.Struct("<I")
+ORDER_BYTES_MAX = 64 * 1024 * 1024
+RETRY_S = 0.2  # between tries to write to a disk that is full
+
+
+class Wake:
+    """Signals as something to poll: each one that arrives makes `fd` readable."""
+
+    def __init__(self, *numbers: int) -> None:
+        self.fd, self._end = os.pipe()
+        os.set_blocking(self.fd, False)
+        os.set_blocking(self._end, False)
+        for number in numbers:
+            signal.signal(number, _noted)
+        signal.set_wakeup_fd(self._end, warn_on_full_buffer=False)
+
+    def close(self) -> None:
+        """What was forked has signals of its own."""
+        signal.set_wakeup_fd(-1)
+        os.close(self.fd)
+        os.close(self._end)
+
+    def take(self) -> bytes:
+        """The numbers of the signals that have arrived."""
+        try:
+            return os.read(self.fd, 4096)
+        except BlockingIOError:
+            return b""
+
+
+def _noted(_number: int, _frame: object) -> None:
+    """Its arrival is in the pipe."""
+
+
+class Orders:
+    """The shim's end of the socket."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        channel.settimeout(0)
+        self.fd = channel.fileno()
+        self._data = b""
+        self.open = True
+
+    def read(self) -> list[dict[str, Any]]:
+        """What has arrived. Nobody at the other end makes `open` false."""
+        try:
+            data = self._channel.recv(1 << 20)
+        except BlockingIOError:
+            return []
+        except OSError:
+            data = b""
+        if not data:
+            self.open = False
+            return []
+        self._data += data
+        found: list[dict[str, Any]] = []
+        while len(self._data) >= LENGTH.size:
+            (length,) = LENGTH.unpack_from(self._data)
+            if len(self._data) < LENGTH.size + length:
+                break
+            found.append(json.loads(self._data[LENGTH.size : LENGTH.size + length]))
+            self._data = self._data[LENGTH.size + length :]
+        return found
+
+    def ring(self) -> None:
+        """Say that there is something new in the spool, if anybody is there."""
+        try:
+            self._channel.send(b".")
+        except OSError:
+            return
+
+
+class Shim:
+    """One shim's life."""
+
+    def __init__(self, channel: socket.socket, spool: int, base: dict[str, Any]) -> None:
+        self._orders = Orders(channel)
+        self._spool = spool
+        self._base = base
+        self._pending = b""
+        self._waiting: list[dict[str, Any]] = []
+        self._ends = False
+        self._walled: Walled | None = None
+        self._wake = Wake(signal.SIGCHLD, signal.SIGTERM)
+        self._poll = select.poll()
+        self._poll.register(self._wake.fd, select.POLLIN)
+        self._poll.register(self._orders.fd, select.POLLIN)
+        self._walls = Walls(base["home"], [base["folder"], *base["own"]], base["hidden"]) if version() else None
+
+    def serve(self) -> None:
+        """Until nobody gives orders any more, or it must not take another."""
+        os.makedirs(self._base["folder"], mode=0o700, exist_ok=True)
+        self._open()
+        while not self._ends:
+            if self._waiting:
+                order = self._waiting.pop(0)
+                if "run" in order:
+                    self._carry_out(order["run"])
+            elif not self._orders.open:
+                break
+            else:
+                self._look(None, None)
+        try:
+            os.rmdir(self._base["folder"])
+        except OSError:
+            return  # a run has left something in it
+
+    def _open(self) -> None:
+        pid = os.getpid()
+        self._write(told(OPENED, version=VERSION, name=self._base["name"], pid=pid, born=born(pid)))
+
+    def _look(self, run: Run | None, timeout_ms: int | None) -> None:
+        """Wait for whatever happens, and take it in."""
+        for fd, _ in self._poll.poll(timeout_ms):
+            if fd == self._orders.fd:
+                for message in self._orders.read():
+                    if "end" in message and run is not None and message["end"] == run.id:
+                        run.end("asked", message["why"])
+                    else:
+                        self._waiting.append(message)
+                if not self._orders.open:
+                    self._poll.unregister(fd)
+            elif fd == self._wake.fd:
+                self._heard(self._wake.take(), run)
+            elif run is not None:
+                run.read(fd, self._poll)
+
+    def _heard(self, numbers: bytes, run: Run | None) -> None:
+        if run is not None:
+            run.reap()
+            if signal.SIGTERM in numbers:
+                run.end("asked")
+        elif signal.SIGTERM in numbers:
+            self._ends = True
+
+    def _carry_out(self, order: dict[str, Any]) -> None:
+        if order["fresh"]:
+            os.ftruncate(self._spool, 0)
+            self._open()
+        run = Run(order, self._base["folder"], self._base["output"])
+        try:
+            spawn = self._spawner(order)
+        except OSError as error:
+            refused = run.refused(f"Landlock: {error.strerror}", None)
+        else:
+            refused = run.begin(spawn, self._poll)
+        if refused is not None:
+            self._settle(refused)
+            return
+        while not run.over():
+            if news := run.news():
+                self._write(news)
+            self._look(run, int(RETRY_S * 1000) if self._pending else run.timeout_ms())
+        for fd in run.pipes:
+            self._poll.unregister(fd)
+        last, left = run.finish()
+        self._ends = self._ends or left or not run.proved
+        self._settle(last)
+
+    def _spawner(self, order: dict[str, Any]) -> Any:
+        """What starts the program: behind walls, unless its job has none or the kernel knows none."""
+        if self._walls is None or not order["landlock"]:
+            return os.posix_spawn
+        if self._walled is None or self._walled.key != self._walls.key():
+            if self._walled is not None:
+                self._walled.close()
+            self._walled = Walled(self._walls)
+        return self._walled.spawn
+
+    def _settle(self, data: bytes) -> None:
+        """Write it, however long that takes: what has happened must not be lost because a disk is full."""
+        self._write(data)
+        while self._pending:
+            time.sleep(RETRY_S)
+            self._write(b"")
+
+    def _write(self, data: bytes) -> None:
+        """Append to the spool, or keep it until there is room."""
+        self._pending += data
+        while self._pending:
+            try:
+                done = os.write(self._spool, self._pending)
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+                    return
+                raise
+            self._pending = self._pending[done:]
+        self._orders.ring()
+
+
+def live(channel: socket.socket, spool: int, base: dict[str, Any]) -> None:
+    """A shim, from its fork to its end. Never returns to the template's own code."""
+    os.setsid()
+    become_subreaper(b"horae-shim")
+    Shim(channel, spool, base).serve()

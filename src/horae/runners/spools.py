@@ -1,0 +1,200 @@
+"""What is gathered from a spool about one run, and where spools lie.
+
+state/spool/<gateway>.gate        locked by the gateway that made the shims, for as long as it lives
+state/spool/<gateway>-<n>.log     a shim's spool, locked by the shim (and by the template until it has cleaned up)
+state/spool/<gateway>-<n>.d/      the folder that its run may write to
+state/output/<run id>/            what a run printed too much of, and the files that it made
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from horae.core.model import Bounds, Result, Used
+from horae.runners.shim.spool import CLEARED, OUTPUT, RESULT, STARTED, TAIL, Damaged, Newer, records
+from horae.timing.durations import duration_words
+
+READ_BYTES = 1024 * 1024
+STREAMS = ("stdout", "stderr")
+BLOCK_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What is known of one run."""
+
+    run_id: str
+    pid: int | None = None
+    born: int | None = None
+    head: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
+    tail: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
+    end: dict[str, Any] | None = None
+    cleared: dict[str, Any] | None = None
+
+    def take(self, kind: int, payload: bytes) -> None:
+        """One record of this run."""
+        if kind in (OUTPUT, TAIL):
+            (self.head if kind == OUTPUT else self.tail)[payload[0] - 1].extend(payload[1:])
+        elif kind == STARTED:
+            told = json.loads(payload)
+            self.pid, self.born = told["pid"], told["born"]
+        elif kind == RESULT:
+            self.end = json.loads(payload)
+        elif kind == CLEARED:
+            self.cleared = json.loads(payload)
+
+    def so_far(self) -> tuple[str, str]:
+        """What it has printed until now, as far as the record keeps it."""
+        out, err = (_decode(bytes(head)) for head in self.head)
+        return out, err
+
+    def result(self, bounds: Bounds, reason: str | None) -> Result:
+        """The result, from its record. `reason` is why we asked it to end."""
+        end = self.end
+        if end is None:
+            return lost(self, "its shim ended before it")
+        if end.get("refused") is not None:
+            return Result(None, None, "", "", 0, 0, refused=end["refused"])
+        texts = [whole(bytes(h), bytes(t), n) for h, t, n in zip(self.head, self.tail, end["total"], strict=True)]
+        (stdout, stdout_cut), (stderr, stderr_cut) = texts
+        files = [name for name, written in zip(STREAMS, end["spilled"], strict=True) if written]
+        return Result(
+            exit_code=end["exit"],
+            signal=end["signal"],
+            stdout=stdout,
+            stderr=stderr,
+            stdout_cut=stdout_cut,
+            stderr_cut=stderr_cut,
+            ended_by=None if end["ended_by"] is None else _in_words(end["ended_by"], bounds, reason or end["words"]),
+            used=Used(end["wall"], end["cpu"], end["peak"], sum(end["total"]), end["survivors"], proved=end["proved"]),
+            asked=end["found"],
+            killed=tuple(end["killed"]),
+            files=(*files, *(("files",) if end["left"] else ())),
+        )
+
+
+def lost(gathered: Gathered, why: str) -> Result:
+    """The result of a run that nobody saw end: what it had printed, and what was done about the rest of it."""
+    stdout, stderr = gathered.so_far()
+    cleared = gathered.cleared
+    if cleared is not None and cleared["survivors"]:
+        why += f"; {cleared['survivors']} process(es) that it left were killed: {', '.join(cleared['killed'])}"
+    if cleared is not None and not cleared["proved"]:
+        why += "; it is not proved that nothing of it is left"
+    killed = tuple(cleared["killed"]) if cleared else ()
+    return Result(None, None, stdout, stderr, 0, 0, lost=why, killed=killed)
+
+
+def _in_words(kind: str, bounds: Bounds, reason: str | None) -> str:
+    if kind == "asked":
+        return reason or "asked to end by a signal to its shim"
+    if kind == "wall" and bounds.by_script:
+        return f"script limit of {duration_words(round(bounds.wall_s))} reached"
+    said: Mapping[str, str] = {
+        "wall": f"of {duration_words(round(bounds.wall_s))} reached",
+        "idle": f"of {duration_words(round(bounds.idle_s or 0))} reached: it printed nothing and gave no beat for so long",
+        "output": f"of {size_words(bounds.output_bytes)} reached",
+        "memory": f"of {size_words(bounds.memory_bytes or 0)} reached",
+        "cpu": f"of {duration_words(round(bounds.cpu_s or 0))} reached",
+        "process": f"of {bounds.processes} processes reached",
+    }
+    return f"{kind} limit {said[kind]}"
+
+
+def size_words(size: int) -> str:
+    """A number of bytes, in the largest unit that it is a whole number of."""
+    for factor, unit in ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB")):
+        if size >= factor and size % factor == 0:
+            return f"{size // factor} {unit}"
+    return f"{size} bytes"
+
+
+def spool_of(home: str) -> str:
+    """The folder of a home's spools."""
+    return os.path.join(os.path.realpath(home), "state", "spool")
+
+
+def read(path: str, run_id: str) -> Gathered | None:
+    """All that a spool holds about a run; None where it holds nothing about it."""
+    found: Gathered | None = None
+    for run, kind, payload in history(path):
+        if run == run_id:
+            found = found or Gathered(run_id)
+            found.take(kind, payload)
+    return found
+
+
+def history(path: str) -> Iterator[tuple[str | None, int, bytes]]:
+    """The records of a spool, each with the run that it is about. Ends at what is torn, damaged, or from a newer version."""
+    run: str | None = None
+    with contextlib.suppress(Damaged, Newer):
+        for kind, payload, _ in records(_content(path)):
+            if kind == STARTED or (kind == RESULT and b'"refused"' in payload):
+                run = json.loads(payload)["run"]
+            yield run, kind, payload
+            if kind == RESULT:
+                run = None
+
+
+def is_free(path: str) -> bool:
+    """Whether nobody holds the file's lock: then nothing more will be written to it. So it is where there is no file."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def redact_file(path: str, redact: Callable[[bytes], bytes]) -> None:
+    """Write a file anew without what `redact` takes out. Blocks end where lines do, so that no word is cut in two."""
+    try:
+        with open(path, "rb") as whole, open(f"{path}.new", "wb", opener=_private) as clean:
+            rest = b""
+            while block := whole.read(BLOCK_BYTES):
+                end = block.rfind(b"\n") + 1
+                clean.write(redact(rest + block[:end]) if end else b"")
+                rest = block[end:] if end else rest + block
+            clean.write(redact(rest))
+        os.replace(f"{path}.new", path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(f"{path}.new")
+        with contextlib.suppress(OSError):
+            os.unlink(path)  # there is no room for it without what must not be kept
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _content(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def whole(head: bytes, tail: bytes, total: int) -> tuple[str, int]:
+    """The kept text, and how many bytes were cut out of its middle."""
+    cut = total - len(head) - len(tail)
+    if cut <= 0:
+        return _decode(head + tail), 0
+    return f"{_decode(head)}\n[... {cut} bytes cut ...]\n{_decode(tail)}", cut
+
+
+def _decode(data: bytes) -> str:
+    """Undecodable bytes become U+FFFD, NUL its picture."""
+    return data.decode("utf-8", "replace").replace("\0", "\u2400")

@@ -1,0 +1,11 @@
+-- What a run used, what is known of its process tree, what of it is kept as files, and where its shim's spool is.
+-- NULL before these columns.
+
+ALTER TABLE run ADD COLUMN wall_s DOUBLE PRECISION; -- of its main process
+ALTER TABLE run ADD COLUMN cpu_s DOUBLE PRECISION;
+ALTER TABLE run ADD COLUMN peak_bytes BIGINT;
+ALTER TABLE run ADD COLUMN out_bytes BIGINT; -- printed on both streams, kept or not
+ALTER TABLE run ADD COLUMN survivors BIGINT; -- processes that had to be killed
+ALTER TABLE run ADD COLUMN proved BIGINT; -- 1: nothing of it is left; 0: that could not be proved
+ALTER TABLE run ADD COLUMN files TEXT COLLATE "C"; -- names below state/output/<run id>, with spaces between them
+ALTER TABLE gateway ADD COLUMN spool TEXT COLLATE "C"; -- the folder in which its shims write, on its machine

@@ -1,0 +1,139 @@
+"""What would stop, restart or replace the scheduler is found in its place, and nowhere else."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from horae.core.guard import FINDINGS_MAX, FOUND_CHARS, findings, refusal
+
+HITS = [
+    "horae up",
+    "exec horae up --port 80",
+    "/usr/local/bin/horae up",
+    "uv run horae up &",
+    "python3 -m horae up",
+    "horae --home /srv/h up",
+    "horae --home=/srv/h --json up",
+    "horae service install",
+    "sudo horae service --system uninstall",
+    "if true; then horae up; fi",
+    "$(horae up)",
+    "`horae up`",
+    'sh -c "horae up"',
+    'subprocess.run(["horae", "up"])',
+    "os.system('cd x && horae up')",
+    "echo ok && horae up",
+    "systemctl restart horae",
+    "systemctl --user stop horae.service",
+    "sudo systemctl kill -s KILL horae@home.service",
+    "/bin/systemctl disable --now horae-main",
+    "subprocess.check_call(['systemctl', '--user', 'restart', 'horae'])",
+    "service horae restart",
+    "pkill horae",
+    "pkill -9 -f 'horae up'",
+    "killall -q horae",
+    "kill $(pgrep horae)",
+    "kill -TERM $(cat ~/.horae/state/gateway.lock)",
+    "pgrep -f horae | xargs kill",
+    "kill `pidof horae`",
+    "launchctl kickstart -k gui/501/horae",
+    "launchctl bootout gui/501/com.horae.gateway",
+    "launchctl unload ~/Library/LaunchAgents/horae.plist",
+    "  horae\tup",
+]
+
+MISSES = [
+    "",
+    "horae",
+    "horae list",
+    "horae status",
+    "horae service status",
+    "horae run backup --wait",
+    "horae add 'every day' --script up.sh",
+    "horae log up",
+    "horae list | grep up",
+    "horae edit job --name up",
+    "horae upgrade",
+    "horaeup",
+    "horae-backup up",
+    "my-horae up",
+    "~/.horae up",
+    "systemctl status horae",
+    "systemctl --user show horae.service",
+    "systemctl restart nginx",
+    "systemctl restart nginx; horae list",
+    "systemctl restart nginx && echo horae",
+    "systemctl restart nothorae",
+    "launchctl list | grep horae",
+    "launchctl print gui/501/horae",
+    "kill $PID",
+    "kill $PID; echo horae",
+    "pkill backup",
+    "pkill horaetoo",
+    "pgrep horae",
+    "ps aux | grep horae",
+    "tail -f ~/.horae/state/horae.log",
+    "skilled horae riders",
+    "# horae up",
+    "   #horae up",
+    "#!/usr/bin/env horae up",
+    "ls # then: horae up",
+    "ls #",
+    "service nginx restart # horae",
+    "echo start it up, horae",
+]
+
+
+@pytest.mark.parametrize("line", HITS)
+def test_it_is_found(line: str) -> None:
+    (item,) = findings(f"#!/bin/sh\n{line}\n")
+    assert (item.family, item.line) == ("lifecycle", 2)
+    assert "horae" in item.found
+
+
+@pytest.mark.parametrize("line", MISSES)
+def test_it_is_left_alone(line: str) -> None:
+    assert findings(f"#!/bin/sh\n{line}\n") == ()
+
+
+def test_the_line_and_the_words_are_those_of_the_text() -> None:
+    text = "#!/bin/sh\r\n\r\necho hi\r\nsudo systemctl --user \\\r\n  restart \\\r\n  horae.service\r\n"
+    (item,) = findings(text)
+    assert (item.line, item.found) == (4, "systemctl --user restart horae.service")
+    said = refusal(item, "script a.sh, line 4", "edit the script")
+    assert said == (
+        "script a.sh, line 4: `systemctl --user restart horae.service` would stop, restart or replace the scheduler that "
+        "runs it; edit the script"
+    )
+
+
+def test_a_line_that_goes_on_at_the_end_of_the_text_counts() -> None:
+    assert [item.line for item in findings("a\nhorae \\\nup\\")] == [2]
+
+
+def test_of_many_the_first_are_told_and_a_long_one_is_cut() -> None:
+    many = findings("horae up\n" * 50)
+    assert [item.line for item in many] == list(range(1, FINDINGS_MAX + 1))
+    (long,) = findings("horae up " + "x" * 1000)
+    assert len(long.found) == FOUND_CHARS
+
+
+@given(st.text())
+def test_any_text_is_taken(text: str) -> None:
+    assert len(findings(text)) <= FINDINGS_MAX
+    assert len(findings(text + "\nhorae up\n")) >= 1 or text.rstrip(" ").endswith("\\")
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["horae ", "systemctl ", "systemctl horae ", "kill ", "horae --home ", "# ", " #", "\\\n", "a", "/", "horae."],
+)
+def test_no_text_takes_long(piece: str) -> None:
+    text = "horae\n" + (piece * 1_048_576)[:1_048_576]
+    began = time.perf_counter()
+    findings(text)
+    assert time.perf_counter() - began < 5.0  # what goes over itself takes minutes
