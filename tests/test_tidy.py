@@ -22,6 +22,11 @@ WAITING = (  # for a person, and for locks that others hold for an instant
     "clock.py",
     "cli/runs.py",
     "control/place.py",
+    "runners/pool.py",  # on a thread, for systemd
+)
+LOCKS = (  # of other processes: nobody tells when one is let go
+    "runners/former.py",
+    "runners/pool.py",
 )
 BROAD_EXCEPT = (
     "engine/gateway.py",  # the loop that must go on
@@ -30,20 +35,22 @@ BROAD_EXCEPT = (
     "store/writer.py",  # a group commit: an error belongs to the member that caused it, not to its neighbours
 )
 
+SHIMS = ("runners/shim/",)  # small processes of their own, with the system's time and nobody to hand it in
+
 _TIME = "time comes in as an argument, or from ports.Clock"
 BANNED = {  # name -> (where it is allowed all the same, what to do instead)
     "datetime.datetime.now": (CLOCK, _TIME),
     "datetime.datetime.utcnow": ((), _TIME),
     "datetime.datetime.today": ((), _TIME),
     "datetime.date.today": ((), _TIME),
-    "time.time": (CLOCK, _TIME),
+    "time.time": ((*CLOCK, *SHIMS), _TIME),
     "time.time_ns": (CLOCK, _TIME),
-    "time.monotonic": (CLOCK, _TIME),
+    "time.monotonic": ((*CLOCK, *SHIMS), _TIME),
     "time.monotonic_ns": (CLOCK, _TIME),
     "time.perf_counter": (CLOCK, _TIME),
     "time.clock_gettime": (CLOCK, _TIME),
-    "time.sleep": (WAITING, "await the event, or ports.Clock"),
-    "asyncio.sleep": (CLOCK, "await the event, or ports.Clock"),
+    "time.sleep": ((*WAITING, *SHIMS), "await the event, or ports.Clock"),
+    "asyncio.sleep": ((*CLOCK, *LOCKS), "await the event, or ports.Clock"),
     "os.environ": (SETTINGS, "config.py reads the environment, once"),
     "os.getenv": (SETTINGS, "config.py reads the environment, once"),
     "os.putenv": ((), "give the child its own environment"),

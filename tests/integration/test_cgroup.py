@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from horae.runners import cgroup
-from horae.runners.cgroup import Box, own_group, step_aside, writable
+from horae.runners.shim import cgroup
+from horae.runners.shim.cgroup import Box, own_group, step_aside, writable
 from tests.support.process import until
 
 FOREVER = "setsid sh -c 'sleep 600 & sleep 600 & wait' & trap '' TERM; wait"

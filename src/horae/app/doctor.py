@@ -37,6 +37,7 @@ def doctor(home: Home, *, gateway: Mapping[str, Any] | None, misnamed: list[str]
         *_jobs(home),
         *_calendars(home),
         *_labels(home),
+        *_runs(home),
         *_waiting(home),
         *(_bad("job files", f"jobs/{name} cannot be a job: its name is not one", "rename it") for name in misnamed),
         _zone_data(home),
@@ -90,6 +91,38 @@ def _on(gateway: Mapping[str, Any]) -> str:
     labels = f", labels {' '.join(gateway['labels'])}" if gateway["labels"] else ""
     gone = "" if gateway["alive"] else f", gone: its lease ended {gateway['lease_until']}"
     return f"pid {gateway['pid']} on {gateway['host'].split('/')[0]}{labels}{', stopping' if gateway['draining'] else ''}{gone}"
+
+
+def _runs(home: Home) -> list[Json]:
+    """What keeps runs apart from the rest of the machine."""
+    machine = home.machine()
+    found = [_good("processes", machine.scopes if machine.scoped else f"plain ones: {machine.scopes}")]
+    if machine.secrets is not None:
+        found.append(_bad("secrets", machine.secrets.message, machine.secrets.hint or "mend that file"))
+    if not home.settings.landlock:
+        found.append(_good("landlock", "off in config.toml: runs may write to the home, and read its secrets"))
+    elif not machine.landlock:
+        says = "the kernel has no Landlock: runs may write to the home, and read its secrets"
+        found.append(_bad("landlock", says, 'use Linux 5.13 or newer, or accept it: `landlock = "off"` in config.toml'))
+    else:
+        without = _without_landlock(home)
+        but = f"; jobs that do without: {', '.join(without)}" if without else ""
+        found.append(_good("landlock", f"runs are kept out of the home (version {machine.landlock}){but}"))
+    return found
+
+
+def _without_landlock(home: Home) -> list[str]:
+    reader = home.read()
+    try:
+        jobs = reader.list_jobs(all=False, state=None, limit=JOBS_CHECKED_MAX, cursor=None)["jobs"]
+        rows = [reader.find_job(job["id"]) for job in jobs]
+    except NotFound:  # removed since
+        rows = []
+    finally:
+        reader.close()
+    sound = (row for row in rows if row["definition"] and damage_of(row) is None)
+    jobs = [from_definition(json.loads(row["definition"])) for row in sound]
+    return [job.slug for job in jobs if not job.landlock or job.sandbox != "off"]
 
 
 def _labels(home: Home) -> list[Json]:

@@ -216,6 +216,25 @@ def _follow(house: House, run: str, output: Output) -> int:
         time.sleep(LOOK_EVERY_S)
 
 
+def _used(used: dict[str, Any]) -> str:
+    """What a run used, in a line."""
+    killed = f", {used['survivors']} killed at its end" if used["survivors"] else ""
+    proved = "" if used["proved"] else ", not proved that nothing is left"
+    return (
+        f"{short_duration(used['wall_s'])}, CPU {short_duration(used['cpu_s'])}, memory {size(used['peak_bytes'])}, "
+        f"output {size(used['out_bytes'])}{killed}{proved}"
+    )
+
+
+def size(count: float) -> str:
+    """A number of bytes, short."""
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"
+
+
 def render_log(answer: dict[str, Any], output: Output, *, cluster: bool = False) -> None:
     """A run's head, of a cluster with the machine, then what it said."""
     run = answer["run"]
@@ -225,6 +244,10 @@ def render_log(answer: dict[str, Any], output: Output, *, cluster: bool = False)
     output.text(f"{output.state(run['state'])}  {run['job']}  slot {run['slot']}{late}{took}{where}")
     if run["reason"]:
         output.text(f"reason: {run['reason']}")
+    if run["used"] is not None:
+        output.text(f"used: {_used(run['used'])}")
+    for name in run["files"]:
+        output.text(f"kept as a file: {name}")
     for item in run["deliveries"]:
         output.text(
             f"delivery: {item['target']} {output.state(item['state'])} {item['reason'] or item['evidence'] or ''}"

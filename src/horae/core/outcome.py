@@ -22,10 +22,31 @@ LIMITS_HIT = (*TIME_LIMITS, "output limit", "memory limit", "cpu limit", "proces
 """How `Result.ended_by` begins when the run used more than it may. That is a failure; all else is somebody's decision."""
 
 HEAD_CHARS = 200  # of a message in a reason
+NAMED_MAX = 3  # of the processes that had to be killed
 
 
 def judge(name: str, result: Result) -> Ending:
     """The ending of a run that got as far as a process (or was refused one)."""
+    ending = _judged(name, result)
+    said = remark(result)
+    return replace(ending, reason=f"{ending.reason}; {said}") if said else ending
+
+
+def remark(result: Result) -> str:
+    """What there is to say about the process tree: what had to be killed, what is not proved."""
+    used, parts = result.used, list[str]()
+    if used is not None and used.survivors:
+        number = f"{used.survivors} process{'es' if used.survivors > 1 else ''}"
+        how = "had to be killed" if result.ended_by is not None else "outlived it and had to be killed"
+        named = ", ".join(result.killed[:NAMED_MAX])
+        more = " …" if used.survivors > NAMED_MAX else ""
+        parts.append(f"{number} {how}{': ' if named else ''}{one_line(named, HEAD_CHARS)}{more}")
+    if used is not None and not used.proved:
+        parts.append("it is not proved that nothing of it is left")
+    return "; ".join(parts)
+
+
+def _judged(name: str, result: Result) -> Ending:
     if result.refused is not None:
         return _alert(name, "fail", f"could not be started: {result.refused}", result)
     if result.lost is not None:
@@ -81,6 +102,9 @@ def _declared(name: str, told: Said, result: Result) -> Ending:
 def _alert(name: str, event: str, reason: str, result: Result) -> Ending:
     told = said(result.stdout)  # a program that ended badly may have said why, and have made files to look at
     head = f"{name} {'was cancelled' if event == 'cancel' else 'failed'}: {reason}"
+    if result.asked is not None:
+        found = "1 process of it was" if result.asked == 1 else f"{result.asked} processes of it were"
+        head += f"\n{found} found and asked to end"
     output = told.message if told.structured else result.stdout
     body = _evidence(head, ("stderr", result.stderr), ("stdout", output))
     return Ending(event, reason, body, alert=True, result=result, attachments=told.attachments)

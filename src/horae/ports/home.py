@@ -57,6 +57,20 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
+class Machine:
+    """What this machine offers to runs."""
+
+    landlock: int
+    """The version of Landlock that the kernel has; 0 for none."""
+    scoped: bool
+    """Whether each shim gets a scope of its own from systemd."""
+    scopes: str
+    """Which, or why not."""
+    secrets: Problem | None
+    """Why `secrets.toml` cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
 class Home:
     """What a use case works on."""
 
@@ -79,6 +93,8 @@ class Home:
     """Why a target cannot be reached, or None."""
     facts: Callable[[Job], Facts]
     """What preflight must know about this machine to judge a job."""
+    machine: Callable[[], Machine]
+    """What this machine offers to runs. It may ask other programs."""
     wake: Callable[[], None]
     """Tell the engine that something changed; does nothing where no gateway runs."""
     gateway: bool = False

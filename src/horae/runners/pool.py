@@ -13,21 +13,27 @@ import contextlib
 import errno
 import fcntl
 import json
+import logging
 import os
 import socket
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
 from horae.errors import Exhausted
 from horae.limits import SHIM_IDLE_S, SHIMS_WARM, SPOOL_BYTES
 from horae.runners.room import HINT, exhausted
+from horae.runners.scopes import Scopes
 from horae.runners.shim.spool import RESULT, Damaged, Newer, records
 from horae.runners.spools import READ_BYTES, Gathered, is_free
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BEGIN = f"import sys; sys.path.insert(0, {ROOT!r}); from horae.runners.shim.template import main; main(3)"
 LOOK_EVERY_S = 0.02
+SCOPE_LOOKS = 50  # a second: systemd carries out its orders a moment later
+
+log = logging.getLogger("horae.runners")
 
 
 class Shim:
@@ -50,12 +56,7 @@ class Shim:
     @property
     def alive(self) -> bool:
         """Whether its end of the socket is open."""
-        try:
-            return self.channel.recv(4096, socket.MSG_PEEK) != b""
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
+        return _is_open(self.channel)
 
     async def carry_out(
         self, order: dict[str, Any], started: Callable[[Gathered], None], *, collected: bool
@@ -144,11 +145,22 @@ class Shim:
                 return
 
 
+def _is_open(channel: socket.socket) -> bool:
+    """Whether somebody holds the other end."""
+    try:
+        return channel.recv(4096, socket.MSG_PEEK) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
 class Pool:
     """The shims of one gateway."""
 
-    def __init__(self, folder: str, name: str, base: dict[str, Any]) -> None:
+    def __init__(self, folder: str, name: str, base: dict[str, Any], scopes: Scopes) -> None:
         """`folder` is where spools lie; `base` is what each shim is told at its birth."""
+        self._scopes = scopes
         self._folder = folder
         self._name = name
         self._base = base
@@ -165,6 +177,7 @@ class Pool:
 
     async def take(self, run_id: str) -> Shim:
         """A shim for a run. Raises Exhausted when the machine has no room for one more process."""
+        self._look_at_template()
         while self._idle:
             shim = self._idle.pop()
             if shim.alive and shim.sound:
@@ -175,9 +188,18 @@ class Pool:
         self.busy[run_id] = shim
         return shim
 
+    async def warm(self) -> None:
+        """Have shims ready before they are needed."""
+        while len(self._idle) < SHIMS_WARM:
+            shim = await self._fork()
+            shim.idle_since_s = asyncio.get_running_loop().time()
+            self._idle.append(shim)
+
     def give_back(self, run_id: str) -> None:
         """Its run is over and collected, or nobody waits for it any more."""
         shim = self.busy.pop(run_id)
+        if not self._look_at_template():
+            shim.sound = False
         if not shim.sound or shim.left or self._closed:
             self._let_go(shim)
             return
@@ -267,7 +289,23 @@ class Pool:
             if "errno" in answer:
                 raise OSError(answer["errno"], os.strerror(answer["errno"]))
             ours.pop_all()
-        return Shim(stem, channel, reading)
+        shim = Shim(stem, channel, reading)
+        if await asyncio.to_thread(self._in_scope, os.path.basename(stem), answer["pid"]):
+            await shim.tell({"scope": True})
+        return shim
+
+    def _in_scope(self, name: str, pid: int) -> bool:
+        """Give a shim a scope of its own. Where none can be had it stays a plain process."""
+        usable, _ = self._scopes.usable()
+        if not usable:
+            return False
+        why = self._scopes.adopt(name, pid)
+        for _ in range(SCOPE_LOOKS if why is None else 0):
+            if self._scopes.holds(name, pid):
+                return True
+            time.sleep(LOOK_EVERY_S)
+        log.warning("a shim has no scope of its own: %s", why or "systemd did not move it in time")
+        return False
 
     @staticmethod
     async def _answer(template: socket.socket) -> bytes:
@@ -312,6 +350,13 @@ class Pool:
         ours.settimeout(0)
         self._template = ours
         return ours
+
+    def _look_at_template(self) -> bool:
+        """Whether it is there, or has not been needed yet."""
+        gone = self._template is not None and not _is_open(self._template)
+        if gone:
+            self._template_is_gone()
+        return not gone
 
     def _template_is_gone(self) -> None:
         """Its shims go on, but nobody would clean up after them: they may not take another run."""

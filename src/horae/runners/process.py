@@ -9,19 +9,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import pwd
 import shutil
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 
 from horae.core.model import Bounds, Job, Order, Owner, Result
 from horae.core.preflight import Facts
-from horae.errors import Problem
+from horae.errors import Exhausted, Problem
 from horae.ports import Orphan, Settings
 from horae.runners.former import Former, end_marked
 from horae.runners.liveness import HOST, boot_id, gone, host_id
 from horae.runners.pool import Pool
 from horae.runners.room import no_room
 from horae.runners.sandbox import problem, sandboxed
+from horae.runners.scopes import Scopes
 from horae.runners.scripts import facts_for
 from horae.runners.spools import STREAMS, Gathered, lost, redact_file, spool_of
 from horae.secretfile import SecretFile
@@ -49,7 +51,7 @@ class ProcessRunner:
         }
         self._secrets = SecretFile(settings.home, settings.env)
         self._hidden = (state, os.path.dirname(self._secrets.path))
-        self._pool = Pool(folder, self._mine, base)
+        self._pool = Pool(folder, self._mine, base, scopes_of(settings))
         self._former = Former(folder, self._mine)
         self._reasons: dict[str, str] = {}
         self._notes: set[asyncio.Task[None]] = set()
@@ -107,6 +109,11 @@ class ProcessRunner:
                 timer.cancel()
             self._reasons.pop(order.run_id, None)
             self._pool.give_back(order.run_id)
+
+    async def warm(self) -> None:
+        """Have shims ready before they are needed, if there is room for them."""
+        with contextlib.suppress(Exhausted):  # whoever needs one is told
+            await self._pool.warm()
 
     def stop_all(self, reason: str) -> None:
         """End every live run; each says why. Asked again, what is left is killed at once."""
@@ -204,6 +211,16 @@ class ProcessRunner:
         task = asyncio.get_running_loop().create_task(note())
         self._notes.add(task)
         task.add_done_callback(self._notes.discard)
+
+
+def scopes_of(settings: Settings) -> Scopes:
+    """The scopes that a gateway of this home could have."""
+    uid = os.getuid()
+    try:
+        user = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        user = str(uid)
+    return Scopes(settings.env, user=user, uid=uid)
 
 
 def _orphan(run: Gathered) -> Orphan:

@@ -14,8 +14,10 @@ from horae.clock import SystemClock
 from horae.core.model import Job
 from horae.core.preflight import Facts
 from horae.errors import Invalid, Problem
-from horae.ports import Home, Key, Sender, Settings, Store
-from horae.runners.process import ProcessRunner
+from horae.ports import Home, Key, Machine, Sender, Settings, Store
+from horae.runners.process import ProcessRunner, scopes_of
+from horae.runners.shim.landlock import version
+from horae.secretfile import SecretFile
 from horae.senders.local import Local
 from horae.settings import load
 from horae.store.scriptmirror import ScriptMirror
@@ -80,9 +82,21 @@ def home_over(
         entropy=os.urandom,
         targets=unreachable,
         facts=facts,
+        machine=partial(machine_of, settings),
         wake=wake,
         gateway=gateway,
     )
+
+
+def machine_of(settings: Settings) -> Machine:
+    """What this machine offers to runs."""
+    scoped, scopes = scopes_of(settings).usable()
+    secrets: Problem | None = None
+    try:
+        SecretFile(settings.home, settings.env).values()
+    except Problem as problem:
+        secrets = problem
+    return Machine(version(), scoped, scopes, secrets)
 
 
 def audit_key(home: str) -> Key:

@@ -106,6 +106,7 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
                 asyncio.get_running_loop().add_signal_handler(
                     number, _asked_to_stop, gateway, writer, notifier, settings.drain_s
                 )
+        await runner.warm()
         echo("ready: runs are shown as they end; Ctrl-C stops")
         notifier.ready()
         async with notifier.watched(lambda: _looks_again(gateway, clock, trouble)):

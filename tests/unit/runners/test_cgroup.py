@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from horae.runners import cgroup
-from horae.runners.cgroup import Box, controllers, delegated, group_of, mount_of, prepare, writable
+from horae.runners.shim import cgroup
+from horae.runners.shim.cgroup import Box, controllers, delegated, group_of, mount_of, prepare, writable
 
 PURE = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
 HYBRID = (

@@ -1,8 +1,8 @@
 """Landlock: what this thread starts from now on cannot write to some folders, nor read some files.
 
 The kernel knows only what is *allowed*, so a folder is shut by allowing everything beside it: each entry of each folder
-on the way to it. It follows that nothing new can be made directly in those folders (in `/home/me`, when `/home/me/.horae`
-is shut); what is in them, and below, can be used as before.
+on the way to it. It follows that nothing new can be made directly in those folders (in `~`, when
+`~/.horae` is shut); what is in them, and below, can be used as before.
 
 It binds the calling thread and what that starts, for ever. So the shim stays free, and one thread of it is bound and
 starts the programs; a change of those folders needs a new thread (`key`).

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from horae.runners.shim.cgroup import Box
+
 READ_BYTES = 65536
 DRAIN_READS_MAX = 64  # after the end: what is in the pipe, but not for ever from a child that goes on writing
 FLUSH_S = 0.05  # so long what is new may wait, so that a burst of output is few records, and a short run is one write
@@ -38,8 +40,11 @@ _SESSION: dict[str, Any] = {"setsid": True} if sys.platform == "linux" else {"se
 class Run:
     """One run. `put` takes records, `settle` waits until they are written, `wait` is a look at what happens."""
 
-    def __init__(self, order: dict[str, Any], folder: str, output: str) -> None:
+    def __init__(self, order: dict[str, Any], folder: str, output: str, box: Box | None = None) -> None:
         self.order = order
+        self._box = box
+        if box is not None:
+            box.limit(memory=order["memory"], pids=order["processes"])
         self.id: str = order["run"]
         self._folder = folder
         self._output = output
@@ -98,6 +103,8 @@ class Run:
         now = time.monotonic()
         self._began = self._last = now
         self._usage.begin(self._pid, now)
+        if self._box is not None:
+            self._box.add(self._pid)
         self._flush_at = now + FLUSH_S
         return None
 
@@ -224,6 +231,7 @@ class Run:
                     break
         if not self._empty and not self.reap():
             self._clear()
+        self._leave_box()
         for fd in self.pipes:
             os.close(fd)
         self.pipes = {}
@@ -266,6 +274,18 @@ class Run:
         self._killed += names
         if not ended:
             self._kill_at = time.monotonic()
+
+    def _leave_box(self) -> None:
+        """What the kernel says about its limits, and the end of its box."""
+        if self._box is None:
+            return
+        happened = self._box.events()
+        if self._ended_by is None and self._status and happened["oom_kill"]:
+            self._ended_by = "memory"
+        elif self._ended_by is None and self._status and happened["pids_max"]:
+            self._ended_by = "process"
+        self._peak = max(self._peak, self._box.peak() or 0)
+        self._box.close()
 
     def _last_read(self, fd: int) -> bool:
         try:

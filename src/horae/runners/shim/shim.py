@@ -19,6 +19,7 @@ import socket
 import struct
 import time
 
+from horae.runners.shim.cgroup import Box, own_group, prepare
 from horae.runners.shim.landlock import Walls, version
 from horae.runners.shim.run import Run
 from horae.runners.shim.spool import OPENED, VERSION, told
@@ -112,6 +113,9 @@ class Shim:
         self._pending = b""
         self._waiting: list[dict[str, Any]] = []
         self._ends = False
+        self._group: str | None = None
+        """The control group in which there is a box for each run that wants one."""
+        self._bounds: frozenset[str] = frozenset()
         self._walled: Walled | None = None
         self._wake = Wake(signal.SIGCHLD, signal.SIGTERM)
         self._poll = select.poll()
@@ -128,6 +132,9 @@ class Shim:
                 order = self._waiting.pop(0)
                 if "run" in order:
                     self._carry_out(order["run"])
+                elif "scope" in order:
+                    self._group = own_group()
+                    self._bounds = prepare(self._group) if self._group else frozenset[str]()
             elif not self._orders.open:
                 break
             else:
@@ -169,7 +176,9 @@ class Shim:
         if order["fresh"]:
             os.ftruncate(self._spool, 0)
             self._open()
-        run = Run(order, self._base["folder"], self._base["output"])
+        wants = self._group is not None and order["tight"] and self._bounds
+        box = Box.make(self._group, order["run"]) if wants and self._group else None
+        run = Run(order, self._base["folder"], self._base["output"], box)
         try:
             spawn = self._spawner(order)
         except OSError as error:
