@@ -50,7 +50,7 @@ PARALLEL_DEFAULT = 16  # live runs of one gateway
 REST_S, REST_MAX_S = 5.0, 60.0  # while the machine has no room for any process; it doubles from one to the other
 GROW_S = 10.0  # after that without a refusal a quarter more runs may be live, up to what the settings say
 WAIT_MAX_S = 60.0  # the net below wake-ups: the gateway looks at the store at least this often
-DRAIN_S = 60.0  # how long a stopping gateway waits for live runs before it ends them
+DRAIN_S = 20.0  # how long a stopping gateway waits for live runs; what is live then goes on without it
 STEP_NOTICED_S = 2.0  # a clock that moved by more than this against the monotonic one was stepped
 
 # Runs

@@ -16,7 +16,7 @@ from tests.support.stores import SqliteUnderTest as UnderTest
 RUN_KEYS = {
     "id", "job_id", "job", "slug", "slot", "slot_utc", "due", "key", "trigger", "attempt", "state", "outcome", "reason",
     "claimed_at", "started_at", "finished_at", "lateness_s", "duration_s", "missed", "gateway", "host", "pid", "exit_code",
-    "signal", "tokens", "cost_usd", "deliveries", "resolved", "used", "files",
+    "signal", "tokens", "cost_usd", "deliveries", "resolved", "used", "files", "attachments",
 }  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def test_the_shape_of_a_run(s: UnderTest) -> None:
     s.clock.time = at("08:01:03.500000")
     used = Used(1.25, 0.5, 9_000_000, 12, 2, proved=False)
     result = a_result(used=used, files=("stdout", "files"))
-    s.do(lambda tx: tx.runs.finish(claim, an_ending(message="news", result=result), {}))
+    s.do(lambda tx: tx.runs.finish(claim, an_ending(message="news", result=result, attachments=("a b.png",)), {}))
     (message,) = s.do(lambda tx: tx.outbox.begin(claim))
     s.do(lambda tx: tx.outbox.record(claim, message, Receipt("accept", evidence="there")))
     (run,) = s.reader().list_runs(job_id=job.id, state=None, limit=5, cursor=None)["runs"]
@@ -90,6 +90,7 @@ def test_the_shape_of_a_run(s: UnderTest) -> None:
         0,
     )
     assert run["used"] == asdict(used)
+    assert run["attachments"] == [f"state/output/{run['id']}/files/a b.png"]
     assert run["files"] == [f"state/output/{run['id']}/stdout", f"state/output/{run['id']}/files"]
     assert run["deliveries"] == [{"target": "desk", "state": "delivered", "reason": None, "evidence": "there"}]
     assert s.reader().output(claim.run_id)["message"] == "news"

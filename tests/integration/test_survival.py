@@ -109,6 +109,18 @@ def test_U12_an_adopted_run_can_be_cancelled(home: TestHome, ignores: bool) -> N
         assert home.ended(other)["state"] == "cancelled"
 
 
+def test_a_run_can_be_cancelled_while_no_gateway_is_there(home: TestHome) -> None:
+    run = orphaned(home, "echo up; trap 'echo bye; exit 0' TERM; while :; do sleep 0.1; done\n")
+    assert run in home.json("cancel", run)["did"]
+    until(lambda: not shims(home.path), "its shim has ended it")
+    error = home.error("cancel", run, status=5)
+    assert "no shim on this machine has it" in error["message"]
+    with running(home):
+        ended = home.ended(run)
+    assert (ended["state"], home.json("log", run)["stdout"]) == ("cancelled", "up\nbye\n")
+    assert ended["reason"].startswith("cancelled by ")
+
+
 def test_O8_a_gateway_that_stops_leaves_its_runs_to_their_shims(home: TestHome) -> None:
     home.config('drain = "1s"\n')
     gateway, run = begun(home, 'until [ -e "$HORAE_HOME/go" ]; do sleep 0.05; done; echo done\n')

@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,6 +21,7 @@ from tests.support.shims import gone
 
 MIB = 1 << 20
 NOBODY = 65534
+ROOT = Path(__file__).parents[2]
 
 
 def order(*argv: str, cwd: str = "/", **given: Any) -> Order:
@@ -116,38 +114,25 @@ def peak_of(pid: int) -> int:
 
 # ── the same by somebody who may do nothing special
 
-
-@contextmanager
-def somebody() -> Iterator[Path]:
-    """A folder of an unprivileged user, with the program in it."""
-    folder = Path(tempfile.mkdtemp(prefix="horae-somebody-"))
-    try:
-        shutil.copytree(Path(__file__).parents[2] / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copytree(Path(__file__).parents[2] / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
-        os.chmod(folder, 0o755)
-        (folder / "home").mkdir()
-        os.chown(folder / "home", NOBODY, NOBODY)
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+RIGHTS = "-all,+dac_read_search"  # to find this program, wherever it lies
+SOMEBODY = (
+    "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+    f"--inh-caps={RIGHTS}", f"--ambient-caps={RIGHTS}", f"--bounding-set={RIGHTS}",
+)  # fmt: skip
 
 
-def run_as_nobody(folder: Path, *orders: Order) -> list[dict[str, Any]]:
+def run_as_nobody(home: Path, *orders: Order) -> list[dict[str, Any]]:
     """The results of these orders, one after the other, from a runner that belongs to an unprivileged user."""
-    code = "from tests.support.badprograms import serve; serve()"
-    paths = [str(folder / "src"), str(folder), *(path for path in sys.path if path.endswith("site-packages"))]
+    os.chown(home, NOBODY, NOBODY)
     done = subprocess.run(
-        [sys.executable, "-c", code, str(folder / "home")],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1"},
+        [*SOMEBODY, sys.executable, "-c", "from tests.support.badprograms import serve; serve()", str(home)],
+        env={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(ROOT)},
         cwd="/",
         input=json.dumps([asdict(what) for what in orders]),
         capture_output=True,
         text=True,
         timeout=90,
         check=False,
-        user=NOBODY,
-        group=NOBODY,
-        extra_groups=[],
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

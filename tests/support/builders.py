@@ -81,7 +81,12 @@ def a_result(**given: Any) -> Result:
 
 def an_ending(event: str = "complete", message: str = "done", **given: Any) -> Ending:
     return Ending(
-        event, given.pop("reason", "exit status 0"), message, given.pop("alert", False), given.pop("result", a_result())
+        event,
+        given.pop("reason", "exit status 0"),
+        message,
+        given.pop("alert", False),
+        given.pop("result", a_result()),
+        given.pop("attachments", ()),
     )
 
 

@@ -32,7 +32,7 @@ def test_without_a_file_everything_has_a_default(tmp_path: Path) -> None:
 def test_every_key_is_read(tmp_path: Path) -> None:
     text = 'timezone = "Asia/Tokyo"\nparallel = 3\ncommands = ["true"]\npass_env = ["A"]\ndrain = "1m 30s"\n'
     text += 'store = "postgresql://anna:secret@db.example/horae"\nlabels = ["gpu", "eu", "gpu"]\n'
-    text += 'retention = {output = "7d", journal = "forever"}\n'
+    text += 'retention = {output = "7d", journal = "forever"}\non_stop = "end"\nlandlock = "off"\n'
     text += '[groups]\ngpu = 2\n[calendars.nights]\nhours = ["22:00-07:00"]\n'
     assert all(key in text for key in KEYS)
     found = load(home(tmp_path, text), {})
@@ -42,6 +42,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert (found.store, found.labels, found.groups) == (
         "postgresql://anna:secret@db.example/horae", ("eu", "gpu"), {"gpu": 2},
     )  # fmt: skip
+    assert (found.on_stop, found.landlock) == ("end", False)
     kept = found.retention
     assert (kept.output, kept.runs, kept.journal) == (7 * 86_400, Retention().runs, None)
     assert found.calendars["nights"].reason(datetime(2026, 3, 2, 14, tzinfo=UTC), "Asia/Tokyo") == "22:00-07:00"
@@ -57,6 +58,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ("timezone = 1", "an IANA zone"),
         ('drain = ""', "drain"),
         ('drain = "-5s"', "drain"),
+        ('on_stop = "wait"', "on_stop must be leave or end, not 'wait'"),
+        ("landlock = false", "landlock must be on or off, not False"),
         ("paralel = 4", "unknown key paralel"),
         ("= 4", "Invalid"),
         ('labels = ["GPU"]', "labels: 'GPU' is not a name"),
@@ -114,6 +117,7 @@ def test_the_config_of_a_new_home_says_every_key_and_changes_nothing(tmp_path: P
         plain.pass_env,
         plain.drain_s,
     )
+    assert (shown.on_stop, shown.landlock) == (plain.on_stop, plain.landlock) == ("leave", True)
     assert make_home(str(tmp_path / "home"), example=True) == []
 
 

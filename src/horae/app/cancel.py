@@ -1,18 +1,18 @@
-"""Ask a live run to end. Whoever owns it sees to that, on whichever machine it is."""
+"""Ask a live run to end. Whoever owns it sees to that, on whichever machine it is; without a gateway, its shim."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from horae.core.states import OPEN
-from horae.errors import Refused
+from horae.errors import Refused, Unavailable
 from horae.ports import Home
 
 Json = dict[str, Any]
 
 
 def cancel_run(home: Home, *, run: str) -> Json:
-    """Note that a run shall end, and wake its gateway. One that waits for its turn is called off."""
+    """Note that a run shall end, and wake its gateway, or tell its shim. One that waits for its turn is called off."""
     reader = home.read()
     try:
         found = reader.find_run(run)
@@ -23,4 +23,7 @@ def cancel_run(home: Home, *, run: str) -> Json:
         raise Refused(f"run {run_id} is {found['state']}: only a live one can be cancelled", "`horae runs` lists them")
     home.store.transact(lambda tx: tx.runs.ask_to_end(run_id, actor=home.actor, reason=f"cancelled by {home.actor}"))
     home.wake()
+    if not home.gateway and not home.ask_left(run_id):
+        why = "no gateway is running, and no shim on this machine has it"
+        raise Unavailable(f"run {run_id} cannot be ended now: {why}", "the next gateway sees to it: `horae up`")
     return {"run_id": run_id, "did": f"asked run {run_id} to end", "undo": None}

@@ -176,6 +176,8 @@ class Result:
     """What had to be killed, by name; the first of them."""
     files: tuple[str, ...] = ()
     """What of it is kept as files: `stdout` and `stderr` where they are too long for the record, `files` that it made."""
+    made: tuple[str, ...] = ()
+    """The files that it left in its folder, as paths in it; the first of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,7 @@ class Ending:
     """True when the message reports trouble: it is never suppressed."""
     result: Result | None = None
     attachments: tuple[str, ...] = ()
-    """Files that the script named, as paths below its folder. Nobody has looked yet whether they are there."""
+    """Files that the script named and left in its folder, as paths in it."""
 
 
 @dataclass(frozen=True, slots=True)

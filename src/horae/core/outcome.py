@@ -22,14 +22,18 @@ LIMITS_HIT = (*TIME_LIMITS, "output limit", "memory limit", "cpu limit", "proces
 """How `Result.ended_by` begins when the run used more than it may. That is a failure; all else is somebody's decision."""
 
 HEAD_CHARS = 200  # of a message in a reason
+NAME_CHARS = 60
 NAMED_MAX = 3  # of the processes that had to be killed
 
 
 def judge(name: str, result: Result) -> Ending:
     """The ending of a run that got as far as a process (or was refused one)."""
     ending = _judged(name, result)
-    said = remark(result)
-    return replace(ending, reason=f"{ending.reason}; {said}") if said else ending
+    there = tuple(path for path in ending.attachments if path in result.made)
+    absent = [one_line(path, NAME_CHARS) for path in ending.attachments if path not in there]
+    notes = [f"its attachment {path} is not in $HORAE_OUTPUT" for path in absent]
+    reason = "; ".join(filter(None, (ending.reason, remark(result), *notes)))
+    return replace(ending, reason=reason, attachments=there)
 
 
 def remark(result: Result) -> str:

@@ -37,7 +37,7 @@ class Said:
     """What there is to tell, trimmed. What a silent one would have told is here too."""
     status: Status = "ok"
     attachments: tuple[str, ...] = ()
-    """Paths below the run's folder, as the script named them. Whether they exist, and where links lead, is not known here."""
+    """Paths below $HORAE_OUTPUT, as the script named them. Whether they exist, and where links lead, is not known here."""
     notes: tuple[str, ...] = ()
     structured: bool = False
     """Whether it was said by the line of rule 2."""
@@ -87,7 +87,7 @@ def _attachments(given: object, notes: list[str]) -> tuple[str, ...]:
         if isinstance(path, str) and _below(path):
             found[path] = None
         else:
-            notes.append(f"its attachment {_shown(path)} is no path below the run's folder")
+            notes.append(f"its attachment {_shown(path)} is no path below $HORAE_OUTPUT")
     if len(found) > ATTACHMENTS_MAX:
         notes.append(f"of its {len(found)} attachments the first {ATTACHMENTS_MAX} count")
     return tuple(found)[:ATTACHMENTS_MAX]

@@ -39,7 +39,7 @@ class Settings:
     env: dict[str, str] = field(default_factory=dict[str, str])
     """The gateway's environment, from which runs get an allow-listed part."""
     pass_env: tuple[str, ...] = ()
-    drain_s: float = 60.0
+    drain_s: float = 20.0
     landlock: bool = True
     """Whether runs are kept out of the home; a job can do without it, but not the other way round."""
     on_stop: Literal["leave", "end"] = "leave"
@@ -93,6 +93,8 @@ class Home:
     """Why a target cannot be reached, or None."""
     facts: Callable[[Job], Facts]
     """What preflight must know about this machine to judge a job."""
+    ask_left: Callable[[str], bool]
+    """Ask a run to end that no gateway watches. False when no shim on this machine has it."""
     machine: Callable[[], Machine]
     """What this machine offers to runs. It may ask other programs."""
     wake: Callable[[], None]

@@ -35,6 +35,8 @@ class Orphan:
     started_at: datetime | None
     host: str
     boot: str
+    asked: str | None = None
+    """Why somebody has asked it to end, or None."""
     spools: tuple[str, ...] = ()
     """Where shims of gateways on that machine write: whoever owned it last need not be who started it."""
 

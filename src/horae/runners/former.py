@@ -23,6 +23,7 @@ from horae.runners.liveness import remains, started_at
 from horae.runners.room import no_room
 from horae.runners.shim.spool import OPENED, RESULT, STARTED
 from horae.runners.spools import Gathered, history, is_free, lost, read
+from horae.runners.windows import end_tree
 
 LOOK_EVERY_S = 0.05  # while a shim that has just lost its gateway ends, or one that was killed is cleaned up after
 NET_S = 2.0  # the net below the notice that a shim has ended
@@ -49,8 +50,8 @@ class Former:
             await end_marked(orphan)
             return lost(Gathered(run_id), NEVER), None
         self._adopted[run_id] = path
-        if run_id in self._reasons:
-            self._ask(path)
+        if orphan.asked is not None:  # before it became ours
+            self.cancel(run_id, orphan.asked)
         try:
             gathered = await self._ended(path, run_id)
         finally:
@@ -79,6 +80,14 @@ class Former:
             self._reasons[run_id] = reason
             self._ask(path)
         return path is not None
+
+    def ask(self, run_id: str) -> bool:
+        """Ask a run to end that no gateway watches. False when no shim has it."""
+        for path in self._spools(self._folder):
+            if not is_free(path) and is_free(_gate(path)) and _busy_with(path) == run_id:
+                self._ask(path)
+                return True
+        return False
 
     def so_far(self, run_id: str) -> tuple[str, str] | None:
         """What it has printed until now."""
@@ -113,12 +122,9 @@ class Former:
             waits = False
             for path in (path for folder in folders for path in self._spools(folder)):
                 free = is_free(path)  # looked at first: what is written after it is not missed
-                busy = False
-                for run, kind, _ in history(path):
-                    if run == orphan.run_id:
-                        return path
-                    busy = kind != RESULT and run is not None
-                waits = waits or (not free and not busy and is_free(_gate(path)))
+                if any(run == orphan.run_id for run, _, _ in history(path)):
+                    return path
+                waits = waits or (not free and _busy_with(path) is None and is_free(_gate(path)))
             if not waits or loop.time() > until_s:
                 return None
             await asyncio.sleep(LOOK_EVERY_S)
@@ -165,6 +171,8 @@ class Former:
 async def end_marked(orphan: Orphan) -> None:
     """End what carries the mark of a run that nobody watches any more."""
     until_s = asyncio.get_running_loop().time() + UNTOLD_S
+    if sys.platform == "win32" and orphan.pid is not None:
+        await asyncio.to_thread(end_tree, orphan.pid, UNTOLD_S)
     while (pids := remains(orphan)) and asyncio.get_running_loop().time() < until_s:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -175,6 +183,14 @@ async def end_marked(orphan: Orphan) -> None:
 def _gate(path: str) -> str:
     """What the gateway holds that made this shim."""
     return f"{path.rsplit('-', 1)[0]}.gate"
+
+
+def _busy_with(path: str) -> str | None:
+    """The run that has begun and has no result yet."""
+    busy: str | None = None
+    for run, kind, _ in history(path):
+        busy = None if kind == RESULT else run
+    return busy
 
 
 def _shim_of(path: str) -> tuple[int | None, int | None]:

@@ -50,6 +50,9 @@ class Shim:
         self.idle_since_s = 0.0
         self.run: Gathered | None = None
         """What is known of the run that it carries out."""
+        self._over: asyncio.Future[None] | None = None
+        self._started: Callable[[Gathered], None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._spool = spool
         self._at = 0
 
@@ -66,82 +69,97 @@ class Shim:
         `collected` says whether nobody needs any more what its spool holds.
         """
         loop = asyncio.get_running_loop()
-        over: asyncio.Future[None] = loop.create_future()
+        if (
+            self._loop is not loop
+        ):  # for as long as it lives: to begin and end it with each run costs as much as the rest
+            self._loop = loop
+            loop.add_reader(self.channel.fileno(), self._rung)
         gathered = self.run = Gathered(order["run"])
+        self._over, self._started = loop.create_future(), started
         fresh = self._at > SPOOL_BYTES and collected
         if fresh:
             self._at = 0
-        rung = self._rung(gathered, over, started)
-        loop.add_reader(self.channel, rung)
         try:
             await self.tell({"run": {**order, "fresh": fresh}})
-            await over
-            while gathered.end is None and not is_free(self.path):  # noqa: ASYNC110  it is gone; what it left is being cleared away
+            await self._over
+            while gathered.end is None and not is_free(self.path):  # noqa: ASYNC110  it is gone, and cleaned up after
                 await asyncio.sleep(LOOK_EVERY_S)
             self._collect(gathered)
         finally:
-            loop.remove_reader(self.channel)
-            self.run = None
+            self.run = self._over = self._started = None
         if gathered.end is None or gathered.end.get("left") or not gathered.end.get("proved", True):
             self.sound = False
         return gathered
 
     async def tell(self, message: dict[str, Any]) -> None:
         """Send it a message. One that is gone is noticed elsewhere."""
-        data = json.dumps(message, separators=(",", ":")).encode()
+        said = json.dumps(message, separators=(",", ":")).encode()
+        data = len(said).to_bytes(4, "little") + said
         with contextlib.suppress(OSError):
-            await asyncio.get_running_loop().sock_sendall(self.channel, len(data).to_bytes(4, "little") + data)
+            try:
+                sent = self.channel.send(data)
+            except BlockingIOError:
+                sent = 0
+            if sent < len(data):
+                await asyncio.get_running_loop().sock_sendall(self.channel, data[sent:])
 
     def close(self) -> None:
         """Let go of it: it ends after what it does."""
-        self.sound, self.closed = False, True
-        self.channel.close()
-        os.close(self._spool)
+        if not self.closed:
+            self._unwatch()
+            self.sound, self.closed = False, True
+            self.channel.close()
+            os.close(self._spool)
 
     def remove(self) -> None:
         """Its spool has been collected."""
         with contextlib.suppress(OSError):
             os.unlink(self.path)
 
-    def _rung(
-        self, gathered: Gathered, over: asyncio.Future[None], started: Callable[[Gathered], None]
-    ) -> Callable[[], None]:
-        def rung() -> None:
-            try:
-                there = self.channel.recv(4096) != b""
-            except BlockingIOError:
-                return
-            except OSError:
-                there = False
+    def _unwatch(self) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.remove_reader(self.channel.fileno())
+        self._loop = None
+
+    def _rung(self) -> None:
+        """It has written something, or is gone."""
+        try:
+            there = self.channel.recv(4096) != b""
+        except BlockingIOError:
+            return
+        except OSError:
+            there = False
+        gathered = self.run
+        if gathered is not None:
             known = gathered.pid
             self._collect(gathered)
-            if known is None and gathered.pid is not None:
-                started(gathered)
-            if not there:
-                asyncio.get_running_loop().remove_reader(self.channel)
-                self.sound = False
-            if (gathered.end is not None or not there) and not over.done():
-                over.set_result(None)
-
-        return rung
+            if known is None and gathered.pid is not None and self._started is not None:
+                self._started(gathered)
+        if not there:
+            self._unwatch()
+            self.sound = False
+        ended = not there or (gathered is not None and gathered.end is not None)
+        if ended and self._over is not None and not self._over.done():
+            self._over.set_result(None)
 
     def _collect(self, gathered: Gathered) -> None:
         """Take in what is new in the spool."""
-        if gathered.end is not None:
-            return
-        while data := os.pread(self._spool, READ_BYTES, self._at):
-            read, end = 0, 0
+        while gathered.end is None and (data := os.pread(self._spool, READ_BYTES, self._at)):
+            read = 0
             try:
                 for kind, payload, end in records(data):
                     gathered.take(kind, payload)
                     read = end
                     if kind == RESULT:
                         break
-            except (Damaged, Newer):
+            except (Damaged, Newer) as error:
+                log.error("%s: %s", self.path, error)  # noqa: TRY400  its words say it all
                 self.sound = False
+                with contextlib.suppress(OSError):  # nothing behind it can be believed: let it end after its run
+                    self.channel.shutdown(socket.SHUT_WR)
                 return
             self._at += read
-            if gathered.end is not None or read == 0:
+            if read == 0:
                 return
 
 
@@ -177,10 +195,11 @@ class Pool:
 
     async def take(self, run_id: str) -> Shim:
         """A shim for a run. Raises Exhausted when the machine has no room for one more process."""
-        self._look_at_template()
+        if self._template is not None and not _is_open(self._template):
+            self._template_is_gone()
         while self._idle:
             shim = self._idle.pop()
-            if shim.alive and shim.sound:
+            if shim.sound and shim.alive:
                 break
             self._let_go(shim)
         else:
@@ -198,8 +217,6 @@ class Pool:
     def give_back(self, run_id: str) -> None:
         """Its run is over and collected, or nobody waits for it any more."""
         shim = self.busy.pop(run_id)
-        if not self._look_at_template():
-            shim.sound = False
         if not shim.sound or shim.left or self._closed:
             self._let_go(shim)
             return
@@ -350,13 +367,6 @@ class Pool:
         ours.settimeout(0)
         self._template = ours
         return ours
-
-    def _look_at_template(self) -> bool:
-        """Whether it is there, or has not been needed yet."""
-        gone = self._template is not None and not _is_open(self._template)
-        if gone:
-            self._template_is_gone()
-        return not gone
 
     def _template_is_gone(self) -> None:
         """Its shims go on, but nobody would clean up after them: they may not take another run."""

@@ -25,7 +25,7 @@ from horae.runners.room import no_room
 from horae.runners.sandbox import problem, sandboxed
 from horae.runners.scopes import Scopes
 from horae.runners.scripts import facts_for
-from horae.runners.spools import STREAMS, Gathered, lost, redact_file, spool_of
+from horae.runners.spools import STREAMS, Gathered, found, lost, redact_file, spool_of
 from horae.secretfile import SecretFile
 
 NOTED_AFTER_S = 0.2  # a run that ends sooner is not worth a write that says which process it was
@@ -133,6 +133,10 @@ class ProcessRunner:
             self._ask(run_id)
         return True
 
+    def ask_left(self, run_id: str) -> bool:
+        """Ask a run to end that is left to its shim, while no gateway is there. False when there is none."""
+        return self._former.ask(run_id)
+
     def so_far(self, run_id: str) -> tuple[str, str] | None:
         """What a live run has printed until now: standard output and error."""
         shim = self._pool.busy.get(run_id)
@@ -182,8 +186,11 @@ class ProcessRunner:
         for name in STREAMS:
             if name in result.files:
                 await asyncio.to_thread(redact_file, os.path.join(kept, name), redactor.data)
+        made = tuple(found(os.path.join(kept, "files"))) if "files" in result.files else ()
         killed = tuple(redactor.text(name) for name in result.killed)
-        return replace(result, stdout=redactor.text(result.stdout), stderr=redactor.text(result.stderr), killed=killed)
+        return replace(
+            result, stdout=redactor.text(result.stdout), stderr=redactor.text(result.stderr), killed=killed, made=made
+        )
 
     def _told(self, order: Order, folder: str) -> dict[str, object]:
         """An order as its shim takes it."""

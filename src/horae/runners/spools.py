@@ -14,6 +14,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from stat import S_ISREG
 from typing import Any
 
 from horae.core.model import Bounds, Result, Used
@@ -22,6 +23,7 @@ from horae.timing.durations import duration_words
 
 READ_BYTES = 1024 * 1024
 STREAMS = ("stdout", "stderr")
+FOUND_MAX = 1000  # files of one run that are looked at
 BLOCK_BYTES = 4 * 1024 * 1024
 
 
@@ -155,6 +157,24 @@ def is_free(path: str) -> bool:
     finally:
         os.close(fd)
     return True
+
+
+def found(folder: str) -> list[str]:
+    """The regular files below a folder, as paths in it; the first of them. No link is followed."""
+    names: list[str] = []
+    for at, folders, files in os.walk(folder):
+        folders.sort()
+        names += [os.path.relpath(os.path.join(at, name), folder) for name in sorted(files) if _is_file(at, name)]
+        if len(names) >= FOUND_MAX:
+            break
+    return names[:FOUND_MAX]
+
+
+def _is_file(folder: str, name: str) -> bool:
+    try:
+        return S_ISREG(os.lstat(os.path.join(folder, name)).st_mode)
+    except OSError:
+        return False
 
 
 def redact_file(path: str, redact: Callable[[bytes], bytes]) -> None:

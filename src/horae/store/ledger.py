@@ -10,6 +10,7 @@ that a statement met tells whether all of them were still ours; only when it doe
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -38,7 +39,7 @@ from horae.store.waiting import tell_waiting
 START = "UPDATE run SET state = 'running', started_at = ? WHERE id = ? AND token = ? AND state = 'claimed'"
 FINISH = (
     "UPDATE run SET state = ?, reason = ?, finished_at = ?, exit_code = ?, signal = ?, wall_s = ?, cpu_s = ?,"
-    " peak_bytes = ?, out_bytes = ?, survivors = ?, proved = ?, files = ?"
+    " peak_bytes = ?, out_bytes = ?, survivors = ?, proved = ?, files = ?, attachments = ?"
     " WHERE id = ? AND token = ? AND state = ?"
 )
 RELEASE = "UPDATE run SET state = ?, reason = ?, finished_at = ?, started_at = NULL"
@@ -290,7 +291,7 @@ class Ledger(Owners):
     def _last_words(self, end: End) -> tuple[object, ...]:
         claim, ending, result = end.claim, end.ending, end.ending.result
         (source,) = sources(RUN, ending.event)
-        how = _how_it_went(result) if result else (None,) * 9
+        how = _how_it_went(ending, result) if result else (None,) * 10
         return (target(RUN, ending.event), ending.reason, self._us, *how, claim.run_id, claim.token, source)
 
     def _tell(self, end: End) -> None:
@@ -364,7 +365,7 @@ def _or_raise(answer: Any) -> Any:
     return answer
 
 
-def _how_it_went(result: Result) -> tuple[object, ...]:
+def _how_it_went(ending: Ending, result: Result) -> tuple[object, ...]:
     """How it ended, what it used, and what of it is kept as files."""
     used = result.used
     spent = (
@@ -372,7 +373,8 @@ def _how_it_went(result: Result) -> tuple[object, ...]:
         if used
         else (None,) * 6
     )
-    return (result.exit_code, result.signal, *spent, " ".join(result.files) or None)
+    attached = json.dumps(ending.attachments) if ending.attachments else None
+    return (result.exit_code, result.signal, *spent, " ".join(result.files) or None, attached)
 
 
 def _streams(ending: Ending) -> tuple[object, ...]:

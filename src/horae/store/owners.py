@@ -40,7 +40,9 @@ SELECT r.id FROM occurrence o JOIN run r ON r.key = o.key AND r.attempt = o.atte
 WHERE o.state = 'claimed' AND r.gateway_id = ? AND r.state NOT IN ('claimed', 'running')
 """
 SPOOLS = "SELECT DISTINCT spool FROM gateway WHERE host = ? AND boot = ? AND spool IS NOT NULL ORDER BY spool"
-ADOPT = "UPDATE run SET token = ?, gateway_id = ? WHERE id = ? RETURNING state, pid, pid_started, started_at"
+ADOPT = (
+    "UPDATE run SET token = ?, gateway_id = ? WHERE id = ? RETURNING state, pid, pid_started, started_at, cancel_reason"
+)
 CLAIM_ROW = """
 SELECT r.id, r.token, r.key, r.job_id, r.attempt, r.claimed_at, r.state,
        (SELECT count(*) FROM run f WHERE f.key = r.key AND f.state = 'failed') AS failures,
@@ -151,8 +153,8 @@ class Owners:
     ) -> tuple[Orphan, Claim]:
         """Take one attempt over, as far as it has come: a new token, so that its former owner is stale from here on."""
         (token,) = self._db.next_tokens(1)
-        state, pid, born, started = self._db.execute(ADOPT, (token, owner.id, run_id)).fetchone()
-        orphan = Orphan(run_id, state, pid, born, maybe(started), former.host, former.boot, self._spools(former))
+        state, pid, born, started, asked = self._db.execute(ADOPT, (token, owner.id, run_id)).fetchone()
+        orphan = Orphan(run_id, state, pid, born, maybe(started), former.host, former.boot, asked, self._spools(former))
         claim = self._claim(run_id, token)
         outbox = Outbox(self._db, self.now, self._journal)
         outbox.recall(run_id, claim.job_id, claim.key, idempotent)

@@ -47,7 +47,7 @@ SLUG_OR_NAME = (  # each has an index of its own, which an OR would not use
 TIERS = ("id = :text", SLUG_OR_NAME, "id >= :text AND id < :beyond AND :text <> ''")
 RUNS = """
 SELECT r.id, r.job_id, j.name AS job, j.slug, r.key, r.attempt, r.state, r.reason, r.claimed_at, r.started_at, r.finished_at,
-       r.exit_code, r.signal, r.wall_s, r.cpu_s, r.peak_bytes, r.out_bytes, r.survivors, r.proved, r.files,
+       r.exit_code, r.signal, r.wall_s, r.cpu_s, r.peak_bytes, r.out_bytes, r.survivors, r.proved, r.files, r.attachments,
        r.tokens, r.cost_usd, r.pid, r.resolved_by, r.resolved_at, r.gateway_id,
        (SELECT g.host FROM gateway g WHERE g.id = r.gateway_id) AS host,
        o.slot_at, coalesce(r.due_at, o.due_at) AS due_at, o.offset_s, o.trigger, o.outcome, o.missed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from horae.errors import Ambiguous
 from horae.store.attention import told
 from horae.store.rows import local, zulu
@@ -52,6 +54,7 @@ def run_json(row: Record, deliveries: Sequence[Record]) -> Json:
         "signal": row["signal"],
         "used": _used(row),
         "files": [f"state/output/{row['id']}/{name}" for name in (row["files"] or "").split()],
+        "attachments": [f"state/output/{row['id']}/files/{name}" for name in json.loads(row["attachments"] or "[]")],
         "tokens": row["tokens"],
         "cost_usd": row["cost_usd"],
         "deliveries": [dict(delivery) for delivery in deliveries],

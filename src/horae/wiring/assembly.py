@@ -82,6 +82,7 @@ def home_over(
         entropy=os.urandom,
         targets=unreachable,
         facts=facts,
+        ask_left=ProcessRunner(settings).ask_left,
         machine=partial(machine_of, settings),
         wake=wake,
         gateway=gateway,

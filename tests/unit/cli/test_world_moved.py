@@ -142,7 +142,7 @@ def test_a_file_without_an_id_is_given_its_zone_too(home: TestHome) -> None:
 
 
 def test_nothing_of_a_run_can_be_cancelled_without_a_gateway(kept: TestHome) -> None:
-    assert "no gateway" in kept.error("cancel", "abc", status=5)["message"]
+    assert "no run has the id" in kept.error("cancel", "abc", status=3)["message"]
 
 
 def test_why_says_what_was_decided_about_a_slot_to_come(kept: TestHome) -> None:

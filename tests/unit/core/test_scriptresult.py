@@ -9,12 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horae.core.model import Cause, Retries
+from horae.core.model import Cause, Result, Retries
 from horae.core.outcome import LIMITS_HIT, gist, judge
 from horae.core.retry import cause_of, retry_delay
 from horae.core.scriptresult import Said, said
 from horae.limits import ATTACHMENTS_MAX
-from tests.support.builders import a_job, a_result
+from tests.support.builders import a_job
+from tests.support.builders import a_result as any_result
+
+
+def a_result(**given: Any) -> Result:
+    """Of a run that has made some files."""
+    return any_result(made=("a.png", "b/c.txt", "page.html"), **given)
 
 
 def line(**entries: Any) -> str:
@@ -154,7 +160,7 @@ def test_a_failing_program_is_never_silenced() -> None:
         ({"attachments": "a.png"}, "the attachments in its result are no list"),
         ({"attachments": [1]}, "its attachment 1 is no path below"),
         *(
-            ({"attachments": [path]}, "no path below the run's folder")
+            ({"attachments": [path]}, "no path below $HORAE_OUTPUT")
             for path in ("", "/etc/passwd", "..", "../x", "a/../../x", "a/..", "a\0b", "a\nb", "\ud800", "x" * 5000)
         ),
     ],
@@ -239,3 +245,9 @@ def test_a_limit_is_a_failure_with_its_cause(limit: str) -> None:
 def test_anything_else_that_ended_it_was_somebodys_decision(words: str) -> None:
     ending = judge("Tides", a_result(exit_code=None, signal=15, ended_by=words))
     assert (ending.event, cause_of(ending)) == ("cancel", None)
+
+
+def test_an_attachment_that_was_not_made_is_no_attachment_and_is_said() -> None:
+    ending = judge("Tides", a_result(stdout=line(message="high", attachments=["a.png", "gone.png"])))
+    assert (ending.event, ending.attachments) == ("complete", ("a.png",))
+    assert ending.reason == "exit status 0; its attachment gone.png is not in $HORAE_OUTPUT"

@@ -26,7 +26,6 @@ from horae.runners.shim.spool import (
     VERSION,
     Damaged,
     Newer,
-    frame,
     printed,
     records,
     told,
@@ -68,7 +67,7 @@ def test_what_was_written_is_read_and_each_says_where_the_next_begins() -> None:
     assert told_by(WHOLE) == (WRITTEN, None)
     ends = [end for *_, end in records(WHOLE)]
     assert ends[-1] == len(WHOLE)
-    assert all(list(records(WHOLE, end))[0][1] == WRITTEN[number][1] for number, end in enumerate(ends[:-1], 1))
+    assert all(next(iter(records(WHOLE, end)))[1] == WRITTEN[number][1] for number, end in enumerate(ends[:-1], 1))
     assert told_by(b"") == ([], None)
 
 
@@ -125,7 +124,7 @@ def test_what_a_program_prints_is_never_a_record() -> None:
 
 
 def test_behind_damage_a_printed_record_is_not_looked_for(tmp_path: Path) -> None:
-    """Any one byte of it is wrong, in the record or before it: the run may be lost, but never has what it printed as its end."""
+    """Any one byte is wrong, in the record or before it: the run may be lost, but what it printed never is its end."""
     carrier = b"".join(PARTS[:2] + printed(OUTPUT, 1, FORGED * 2) + PARTS[-1:])
     path = tmp_path / "a-1.log"
     for at in range(len(carrier)):

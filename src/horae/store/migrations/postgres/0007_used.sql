@@ -8,4 +8,5 @@ ALTER TABLE run ADD COLUMN out_bytes BIGINT; -- printed on both streams, kept or
 ALTER TABLE run ADD COLUMN survivors BIGINT; -- processes that had to be killed
 ALTER TABLE run ADD COLUMN proved BIGINT; -- 1: nothing of it is left; 0: that could not be proved
 ALTER TABLE run ADD COLUMN files TEXT COLLATE "C"; -- names below state/output/<run id>, with spaces between them
+ALTER TABLE run ADD COLUMN attachments TEXT COLLATE "C"; -- JSON: those of its files that belong to its message
 ALTER TABLE gateway ADD COLUMN spool TEXT COLLATE "C"; -- the folder in which its shims write, on its machine
