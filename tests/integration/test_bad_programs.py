@@ -209,7 +209,7 @@ def test_F_P3_a_spool_that_is_torn_inside_of_a_printed_record_holds_no_result(tm
     lie = spool.told(spool.RESULT, run="a", exit=0)
     path = tmp_path / "x-1.log"
     whole = spool.told(spool.STARTED, run="a", pid=1, born=1, at=0.0) + b"".join(spool.printed(spool.OUTPUT, 1, lie))
-    for cut in range(1, len(lie) + 14):
+    for cut in range(1, len(lie) + 13):
         path.write_bytes(whole[:-cut])
         assert [kind for _, kind, _ in history(str(path))][1:] == []
         path.write_bytes(whole[:-cut] + lie)
@@ -429,6 +429,11 @@ def test_P4_the_spool_folder_goes_while_a_run_is_live(runner: ProcessRunner, tmp
     assert (result.exit_code, result.stdout) == (5, "done\n"), "its shim has the file open"
     fine(runner)
 
+    async def two() -> list[Result]:
+        return await asyncio.gather(*(carry_out(runner, sh("sleep 0.3; echo fine")) for _ in range(2)))
+
+    assert [result.stdout for result in asyncio.run(two())] == ["fine\n"] * 2, "another shim can be made"
+
 
 # ── cancelled in the wrong moment
 
@@ -640,7 +645,7 @@ def fill(folder: Path) -> Path:
 
 
 @AS_ROOT
-@pytest.mark.parametrize("printed", [0, 200_000])
+@pytest.mark.parametrize("printed", [5_000, 200_000])
 def test_P3_a_result_for_which_there_is_no_room_is_written_once_there_is(small: Path, printed: int) -> None:
     runner = ProcessRunner(Settings(str(small)))
 

@@ -5,6 +5,8 @@ A gateway does it once a day; `horae prune` does it now, or says what it would d
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -56,6 +58,8 @@ def prune(home: Home, *, dry_run: bool = False, most: int | None = None) -> Json
         _runs(turn, before["runs"]),
         _entries(turn, before["journal"]),
     )
+    if not dry_run:
+        _files(home)
     if (output or runs or entries) and not dry_run:
         home.store.transact(
             lambda tx: tx.journal.append("pruned", actor=home.actor, output=output, runs=runs, journal=entries)
@@ -66,6 +70,22 @@ def prune(home: Home, *, dry_run: bool = False, most: int | None = None) -> Json
         "before": {kind: None if at is None else at.isoformat(timespec="seconds") for kind, at in before.items()},
         "more": turn.more,
     }
+
+
+def _files(home: Home) -> None:
+    """The files of runs whose text is gone. Those of runs that nobody knows here are left alone."""
+    folder = os.path.join(home.settings.home, "state", "output")
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    reader = home.read()
+    try:
+        gone = [name for name in names if reader.output(name)["pruned"]]
+    finally:
+        reader.close()
+    for name in gone:
+        shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
 
 
 def _texts(turn: Round, before: datetime | None) -> int:

@@ -153,7 +153,9 @@ class Shim:
                     if kind == RESULT:
                         break
             except (Damaged, Newer) as error:
-                log.error("%s: %s", self.path, error)  # noqa: TRY400  its words say it all
+                if gathered.damage is None:
+                    log.error("%s: %s, counted from byte %d", self.path, error, self._at)  # noqa: TRY400  words say it all
+                gathered.damage = f"its spool cannot be read to its end: {error}"
                 self.sound = False
                 with contextlib.suppress(OSError):  # nothing behind it can be believed: let it end after its run
                     self.channel.shutdown(socket.SHUT_WR)

@@ -25,6 +25,7 @@ from horae.runners.room import no_room
 from horae.runners.sandbox import problem, sandboxed
 from horae.runners.scopes import Scopes
 from horae.runners.scripts import facts_for
+from horae.runners.shim.run import BEAT
 from horae.runners.spools import STREAMS, Gathered, found, lost, redact_file, spool_of
 from horae.secretfile import SecretFile
 
@@ -43,13 +44,13 @@ class ProcessRunner:
         state = os.path.join(os.path.realpath(settings.home), "state")
         self._output = os.path.join(state, "output")
         folder, self._mine = spool_of(settings.home), name or os.urandom(8).hex()
+        self._secrets = SecretFile(settings.home, settings.env)
         base = {
             "home": os.path.dirname(state),
             "output": self._output,
             "own": [],
-            "hidden": [folder, os.path.join(state, "audit.key"), os.path.join(os.path.dirname(state), "secrets.toml")],
+            "hidden": [folder, self._output, os.path.join(state, "audit.key"), self._secrets.path],
         }
-        self._secrets = SecretFile(settings.home, settings.env)
         self._hidden = (state, os.path.dirname(self._secrets.path))
         self._pool = Pool(folder, self._mine, base, scopes_of(settings))
         self._former = Former(folder, self._mine)
@@ -180,6 +181,8 @@ class ProcessRunner:
         redactor = self._secrets.redactor(secrets)
         kept = os.path.join(self._output, run_id)
         if "files" in result.files and folder is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(folder, BEAT))
             with contextlib.suppress(OSError):
                 os.makedirs(kept, mode=0o700, exist_ok=True)
                 os.rename(folder, os.path.join(kept, "files"))

@@ -38,6 +38,8 @@ class Gathered:
     tail: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
     end: dict[str, Any] | None = None
     cleared: dict[str, Any] | None = None
+    damage: str | None = None
+    """Why nothing that its spool says from some place on can be believed."""
 
     def take(self, kind: int, payload: bytes) -> None:
         """One record of this run."""
@@ -85,9 +87,10 @@ def lost(gathered: Gathered, why: str) -> Result:
     """The result of a run that nobody saw end: what it had printed, and what was done about the rest of it."""
     stdout, stderr = gathered.so_far()
     cleared = gathered.cleared
+    why = gathered.damage or why
     if cleared is not None and cleared["survivors"]:
         why += f"; {cleared['survivors']} process(es) that it left were killed: {', '.join(cleared['killed'])}"
-    if cleared is not None and not cleared["proved"]:
+    if cleared is None or not cleared["proved"]:
         why += "; it is not proved that nothing of it is left"
     killed = tuple(cleared["killed"]) if cleared else ()
     return Result(None, None, stdout, stderr, 0, 0, lost=why, killed=killed)
@@ -125,23 +128,32 @@ def spool_of(home: str) -> str:
 def read(path: str, run_id: str) -> Gathered | None:
     """All that a spool holds about a run; None where it holds nothing about it."""
     found: Gathered | None = None
-    for run, kind, payload in history(path):
-        if run == run_id:
-            found = found or Gathered(run_id)
-            found.take(kind, payload)
+    try:
+        for run, kind, payload in _history(path):
+            if run == run_id:
+                found = found or Gathered(run_id)
+                found.take(kind, payload)
+    except (Damaged, Newer) as error:
+        if found is not None and found.end is None:
+            found.damage = f"its spool cannot be read to its end: {error}"
     return found
 
 
 def history(path: str) -> Iterator[tuple[str | None, int, bytes]]:
     """The records of a spool, each with the run that it is about. Ends at what is torn, damaged, or from a newer version."""
-    run: str | None = None
     with contextlib.suppress(Damaged, Newer):
-        for kind, payload, _ in records(_content(path)):
-            if kind == STARTED or (kind == RESULT and b'"refused"' in payload):
-                run = json.loads(payload)["run"]
-            yield run, kind, payload
-            if kind == RESULT:
-                run = None
+        yield from _history(path)
+
+
+def _history(path: str) -> Iterator[tuple[str | None, int, bytes]]:
+    """The same. Raises Damaged, Newer."""
+    run: str | None = None
+    for kind, payload, _ in records(_content(path)):
+        if kind in (STARTED, RESULT):  # a run that was over at once has its result only
+            run = json.loads(payload)["run"]
+        yield run, kind, payload
+        if kind == RESULT:
+            run = None
 
 
 def is_free(path: str) -> bool:

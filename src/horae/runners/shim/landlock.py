@@ -57,6 +57,10 @@ def version() -> int:
         return 0
 
 
+class WallsError(Exception):
+    """They cannot be built."""
+
+
 class Walls:
     """`shut`: the folder that nothing may write to. `own`: folders in it that may be written to all the same.
 
@@ -75,7 +79,13 @@ class Walls:
         return tuple(_changed_at(path) for path in (*self._way, *self._inside))
 
     def bind(self) -> None:
-        """Bind the calling thread and whatever it starts. Raises OSError."""
+        """Bind the calling thread and whatever it starts. Raises WallsError."""
+        try:
+            self._bind()
+        except OSError as error:
+            raise WallsError(error.strerror or str(error)) from error
+
+    def _bind(self) -> None:
         known = version()
         write = _WRITE | (REFER if known >= 2 else 0) | (TRUNCATE if known >= 3 else 0)
         ruleset = _call(CREATE_RULESET, struct.pack("<Q", write | READ_FILE), 8, 0)

@@ -14,6 +14,7 @@ import select
 import signal
 import sys
 import time
+from functools import partial
 
 from horae.runners.shim.capture import Capture
 from horae.runners.shim.spool import OUTPUT, RESULT, STARTED, TAIL, printed, told
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 READ_BYTES = 65536
 DRAIN_READS_MAX = 64  # after the end: what is in the pipe, but not for ever from a child that goes on writing
 FLUSH_S = 0.05  # so long what is new may wait, so that a burst of output is few records, and a short run is one write
+UNTOLD_S = 0.02  # between looks for the end of what nothing tells of
 PROOF_S = 10.0  # so long a tree may take to be gone after KILL; then the record says that it is not proved
 NAMES_MAX = 20  # of those that had to be killed
 BEAT = ".beat"
@@ -40,7 +42,15 @@ _SESSION: dict[str, Any] = {"setsid": True} if sys.platform == "linux" else {"se
 class Run:
     """One run. `put` takes records, `settle` waits until they are written, `wait` is a look at what happens."""
 
-    def __init__(self, order: dict[str, Any], folder: str, output: str, box: Box | None = None) -> None:
+    def __init__(
+        self,
+        order: dict[str, Any],
+        folder: str,
+        output: str,
+        free: Callable[[Callable[[], int | None]], int | None],
+        box: Box | None = None,
+    ) -> None:
+        """`free` has something done that a thread behind walls may not do."""
         self.order = order
         self._box = box
         if box is not None:
@@ -50,9 +60,12 @@ class Run:
         self._output = output
         self._tree = Tree()
         self._usage = Usage(order, self._tree)
-        self._captures = [Capture(order["kept"], self._spill("stdout")), Capture(order["kept"], self._spill("stderr"))]
+        self._captures = [Capture(order["kept"], partial(free, self._spill(name))) for name in ("stdout", "stderr")]
+        self._untouched = _changed_at(folder)
         self.pipes: dict[int, int] = {}
         self._pid = 0
+        self.pidfd: int | None = None
+        """Readable when the main process has ended; None where there is no such thing, and afterwards."""
         self._status: int | None = None
         self._empty = False
         self._ended_by: str | None = None
@@ -71,7 +84,7 @@ class Run:
 
     # ── start
 
-    def begin(self, spawn: Callable[..., int], poll: select.poll) -> bytes | None:
+    def begin(self, poll: select.poll) -> bytes | None:
         """Start the program. Returns the result's record where it could not be."""
         order = self.order
         env = {**order["env"], "HORAE_OUTPUT": self._folder, "HORAE_BEAT": os.path.join(self._folder, BEAT)}
@@ -86,13 +99,15 @@ class Run:
             os.chdir(order["cwd"])
             actions = [(os.POSIX_SPAWN_DUP2, ends[0], 1), (os.POSIX_SPAWN_DUP2, ends[1], 2)]
             argv = order["argv"]
-            self._pid = spawn(argv[0], argv, env, file_actions=actions, setsigmask=[], setsigdef=DEFAULTS, **_SESSION)
+            self._pid = os.posix_spawn(
+                argv[0], argv, env, file_actions=actions, setsigmask=[], setsigdef=DEFAULTS, **_SESSION
+            )
         except (OSError, ValueError) as error:
             for fd in opened:
                 os.close(fd)
             code = error.errno if isinstance(error, OSError) else None
             why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            return self.refused(why, code)
+            return refused(self.id, why, code)
         finally:
             for fd in ends:
                 os.close(fd)
@@ -100,6 +115,11 @@ class Run:
         self.pipes = dict(zip(opened, (0, 1), strict=True))
         for fd in opened:
             poll.register(fd, select.POLLIN)
+        try:
+            self.pidfd = os.pidfd_open(self._pid)
+            poll.register(self.pidfd, select.POLLIN)
+        except (AttributeError, OSError):
+            self.pidfd = None
         now = time.monotonic()
         self._began = self._last = now
         self._usage.begin(self._pid, now)
@@ -108,23 +128,21 @@ class Run:
         self._flush_at = now + FLUSH_S
         return None
 
-    def refused(self, why: str, code: int | None) -> bytes:
-        """The record of a run that could not be started."""
-        return told(RESULT, run=self.id, refused=why, errno=code)
-
     # ── watch
 
     def timeout_ms(self) -> int:
         """How long nothing has to be looked at."""
-        wanted = [self._usage.next_at]
+        wanted: list[float] = []
         if self._ended_by is None:
-            wanted.append(self._began + self.order["wall"])
+            wanted += [self._usage.next_at, self._began + self.order["wall"]]
             if self.order["idle"] is not None:
                 wanted.append(self._last + self.order["idle"])
         else:
             wanted.append(self._kill_at)
         if self._flush_at is not None:
             wanted.append(self._flush_at)
+        if self.pidfd is None:  # the main process has ended and others are waited for, or nothing tells of its end
+            wanted.append(time.monotonic() + UNTOLD_S)
         return max(0, int((min(wanted) - time.monotonic()) * 1000) + 1)
 
     def read(self, fd: int, poll: select.poll) -> bool:
@@ -144,6 +162,13 @@ class Run:
         if self._flush_at is None:
             self._flush_at = self._last + FLUSH_S
         return True
+
+    def forget(self, poll: select.poll) -> None:
+        """The main process needs no watching any more."""
+        if self.pidfd is not None:
+            poll.unregister(self.pidfd)
+            os.close(self.pidfd)
+            self.pidfd = None
 
     def reap(self) -> bool:
         """Take note of what has ended. Whether no child is left."""
@@ -173,6 +198,8 @@ class Run:
     def over(self) -> bool:
         """Look at the limits, and whether there is nothing more to wait for."""
         now = time.monotonic()
+        if self.pidfd is None and not self._empty:
+            self.reap()
         if self._status is not None and (self._empty or self._ended_by is None):
             return True
         if self._ended_by is not None:
@@ -195,7 +222,7 @@ class Run:
 
     def _take_news(self) -> bytes:
         news: list[bytes] = []
-        if not self._told:
+        if not self._told and (self._status is None or self._printed):  # else the result is all that there is to tell
             self._told = True
             since = born(self._pid) if self._status is None else 0
             news.append(told(STARTED, run=self.id, pid=self._pid, born=since, at=self._began_at))
@@ -217,6 +244,7 @@ class Run:
                 return "idle"
             self._last = now - max(0.0, age)
         if now >= self._usage.next_at:
+            self.reap()  # orphans that have ended: nobody else takes note of them
             return self._usage.look(now, self._spent)
         return None
 
@@ -297,8 +325,10 @@ class Run:
         return bool(data)
 
     def _left(self) -> bool:
-        """Whether it has left files in its own folder."""
+        """Whether it has left files in its own folder, which was empty when it began."""
         try:
+            if os.stat(self._folder).st_mtime_ns == self._untouched:
+                return False
             names = os.listdir(self._folder)
         except OSError:
             return False
@@ -320,3 +350,15 @@ class Run:
                 return None
 
         return open_file
+
+
+def refused(run: str, why: str, code: int | None) -> bytes:
+    """The record of a run that could not be started."""
+    return told(RESULT, run=run, refused=why, errno=code)
+
+
+def _changed_at(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0

@@ -19,20 +19,26 @@ import socket
 import struct
 import time
 
+from horae.runners.shim.bound import Bound
 from horae.runners.shim.cgroup import Box, own_group, prepare
-from horae.runners.shim.landlock import Walls, version
-from horae.runners.shim.run import Run
+from horae.runners.shim.landlock import Walls, WallsError, version
+from horae.runners.shim.run import Run, refused
 from horae.runners.shim.spool import OPENED, VERSION, told
 from horae.runners.shim.tree import become_subreaper, born
-from horae.runners.shim.walled import Walled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 LENGTH = struct.Struct("<I")
 ORDER_BYTES_MAX = 64 * 1024 * 1024
 RETRY_S = 0.2  # between tries to write to a disk that is full
+
+
+# The end of the main process is told by a descriptor of it where there is such a thing: a signal is dear, and only the main
+# thread can take it.
+SIGNALS = (signal.SIGTERM,) if hasattr(os, "pidfd_open") else (signal.SIGTERM, signal.SIGCHLD)
 
 
 class Wake:
@@ -116,8 +122,9 @@ class Shim:
         self._group: str | None = None
         """The control group in which there is a box for each run that wants one."""
         self._bounds: frozenset[str] = frozenset()
-        self._walled: Walled | None = None
-        self._wake = Wake(signal.SIGCHLD, signal.SIGTERM)
+        self._bound: Bound | None = None
+        """The thread that works now, where it is not the main one."""
+        self._wake = Wake(*SIGNALS)
         self._poll = select.poll()
         self._poll.register(self._wake.fd, select.POLLIN)
         self._poll.register(self._orders.fd, select.POLLIN)
@@ -127,22 +134,56 @@ class Shim:
         """Until nobody gives orders any more, or it must not take another."""
         os.makedirs(self._base["folder"], mode=0o700, exist_ok=True)
         self._open()
-        while not self._ends:
-            if self._waiting:
-                order = self._waiting.pop(0)
-                if "run" in order:
-                    self._carry_out(order["run"])
-                elif "scope" in order:
-                    self._group = own_group()
-                    self._bounds = prepare(self._group) if self._group else frozenset[str]()
-            elif not self._orders.open:
-                break
-            else:
-                self._look(None, None)
+        while not self._ends and (self._waiting or self._orders.open):
+            self._work()
+            if self._waiting and not self._ends and self._walls is not None:  # its first one is not for this thread
+                self._work_behind(self._walls)
         try:
             os.rmdir(self._base["folder"])
         except OSError:
             return  # a run has left something in it
+
+    def _work(self) -> None:
+        """Carry orders out, until there is one that is not for this thread."""
+        while not self._ends:
+            if not self._waiting:
+                if not self._orders.open:
+                    return
+                self._look(None, None)
+                continue
+            message = self._waiting[0]
+            if "run" in message and not self._is_here(message["run"]):
+                return
+            self._waiting.pop(0)
+            if "run" in message:
+                self._carry_out(message["run"])
+            elif "scope" in message:
+                self._group = own_group()
+                self._bounds = prepare(self._group) if self._group else frozenset[str]()
+
+    def _work_behind(self, walls: Walls) -> None:
+        """The same on a thread that is bound."""
+        try:
+            self._bound = Bound(walls)
+            self._bound.work(self._work)
+        except WallsError as error:
+            self._settle(refused(self._waiting.pop(0)["run"]["run"], f"Landlock: {error}", None))
+        finally:
+            self._bound = None
+
+    def _is_here(self, order: dict[str, Any]) -> bool:
+        """Whether this thread is the one to start a program for it."""
+        walls, bound = self._walls, self._bound
+        if walls is None or not order["landlock"]:
+            return bound is None
+        if bound is None or (bound.used and bound.key != walls.key()):
+            return False
+        bound.used = True
+        return True
+
+    def _free(self, call: Callable[[], int | None]) -> int | None:
+        """Do what a bound thread may not."""
+        return call() if self._bound is None else self._bound.free(call)
 
     def _open(self) -> None:
         pid = os.getpid()
@@ -161,6 +202,9 @@ class Shim:
                     self._poll.unregister(fd)
             elif fd == self._wake.fd:
                 self._heard(self._wake.take(), run)
+            elif run is not None and fd == run.pidfd:
+                run.reap()
+                run.forget(self._poll)
             elif run is not None:
                 run.read(fd, self._poll)
 
@@ -178,35 +222,21 @@ class Shim:
             self._open()
         wants = self._group is not None and order["tight"] and self._bounds
         box = Box.make(self._group, order["run"]) if wants and self._group else None
-        run = Run(order, self._base["folder"], self._base["output"], box)
-        try:
-            spawn = self._spawner(order)
-        except OSError as error:
-            refused = run.refused(f"Landlock: {error.strerror}", None)
-        else:
-            refused = run.begin(spawn, self._poll)
-        if refused is not None:
-            self._settle(refused)
+        run = Run(order, self._base["folder"], self._base["output"], self._free, box)
+        failed = run.begin(self._poll)
+        if failed is not None:
+            self._settle(failed)
             return
         while not run.over():
             if news := run.news():
                 self._write(news)
             self._look(run, int(RETRY_S * 1000) if self._pending else run.timeout_ms())
+        run.forget(self._poll)
         for fd in run.pipes:
             self._poll.unregister(fd)
         last, left = run.finish()
         self._ends = self._ends or left or not run.proved
         self._settle(last)
-
-    def _spawner(self, order: dict[str, Any]) -> Any:
-        """What starts the program: behind walls, unless its job has none or the kernel knows none."""
-        if self._walls is None or not order["landlock"]:
-            return os.posix_spawn
-        if self._walled is None or self._walled.key != self._walls.key():
-            if self._walled is not None:
-                self._walled.close()
-            self._walled = Walled(self._walls)
-        return self._walled.spawn
 
     def _settle(self, data: bytes) -> None:
         """Write it, however long that takes: what has happened must not be lost because a disk is full."""

@@ -1,6 +1,6 @@
 """What a run uses: how its limits are looked at, and what is said when one is passed.
 
-Where the kernel can bound a whole tree (cgroup version 2) it does. Elsewhere a process's own bounds (`prlimit`) are the
+In a scope of systemd the kernel bounds the whole tree as well (`cgroup.py`). A process's own bounds (`prlimit`) are the
 net, and this looks at the tree every so often: soon after the start, then less and less often.
 """
 
