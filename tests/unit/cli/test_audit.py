@@ -333,6 +333,9 @@ def old(home: TestHome) -> None:
 
 def test_prune_takes_away_what_is_too_old_and_says_what(home: TestHome) -> None:
     old(home)
+    for run in [*(item["id"] for item in home.runs()), "0" * 20]:
+        (home.path / "state" / "output" / run / "files").mkdir(parents=True)
+        (home.path / "state" / "output" / run / "files" / "report").touch()
     with at("2026-11-30T12:00"):
         before = home.sql("SELECT * FROM journal")
         would = home.json("prune", "--dry-run")
@@ -345,6 +348,8 @@ def test_prune_takes_away_what_is_too_old_and_says_what(home: TestHome) -> None:
         assert did["pruned"]["journal"] > 0
         (detail,) = home.sql("SELECT detail FROM journal WHERE what = 'pruned'")[0]
         assert json.loads(detail) == did["pruned"]
+        kept = {path.name for path in (home.path / "state" / "output").iterdir()}
+        assert kept == {home.runs()[0]["id"], "0" * 20}, "the newest run's files, and what belongs to no run"
         assert home.json("prune")["pruned"] == {"output": 0, "runs": 0, "journal": 0}
         answer = home.json("audit", "verify")
         assert answer["ok"] is True
