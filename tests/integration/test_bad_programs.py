@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import resource
 import signal
+import struct
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +24,7 @@ from horae.runners.former import Former
 from horae.runners.liveness import boot_id, host_id, started_at
 from horae.runners.process import ProcessRunner
 from horae.runners.shim import spool
+from horae.runners.shim.landlock import version
 from horae.runners.spools import history
 from tests.support.badprograms import (
     MIB,
@@ -164,8 +168,9 @@ def test_F_a_line_of_a_hundred_megabytes_fills_no_memory_and_takes_no_minute(
     result = asyncio.run(carry_out(runner, what, 60))
     assert result.exit_code == 0
     kept = tmp_path / "home" / "state" / "output" / what.run_id / "stdout"
-    data = kept.read_bytes()[-100:]
-    assert b"correct-horse-battery" not in data
+    with kept.open("rb") as file:
+        file.seek(-100, os.SEEK_END)
+        assert file.read().endswith(b"aa[redacted TOKEN]")
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
     assert grown < 100 * MIB, f"the gateway has grown by {grown // MIB} MiB"
     assert time.monotonic() - began < 30
@@ -231,7 +236,7 @@ def test_F_bytes_one_by_one(runner: ProcessRunner) -> None:
 
 
 def test_F_one_that_asks_for_input_gets_none(runner: ProcessRunner) -> None:
-    result = quick(run(runner, sh("read x; echo \"$? <$x>\"; cat; head -c 5; echo y | cat")))
+    result = quick(run(runner, sh('read x; echo "$? <$x>"; cat; head -c 5; echo y | cat')))
     assert result.stdout == "1 <>\ny\n"
 
 
@@ -260,7 +265,9 @@ def test_F_an_argument_that_is_too_long_is_refused(runner: ProcessRunner) -> Non
 
 
 def test_F_bytes_that_are_no_text_arrive_as_they_are(runner: ProcessRunner) -> None:
-    what = order("/bin/sh", "-c", 'printf %s "$1$ODD" | od -An -tx1', "sh", os.fsdecode(b"\xff\xe4"), env={"ODD": "\udc80ü"})
+    what = order(
+        "/bin/sh", "-c", 'printf %s "$1$ODD" | od -An -tx1', "sh", os.fsdecode(b"\xff\xe4"), env={"ODD": "\udc80ü"}
+    )
     assert run(runner, what).stdout.split() == ["ff", "e4", "80", "c3", "bc"]
     result = run(runner, order("/bin/echo", "\ud800"))
     assert result.refused, "what is no byte at all cannot be given to a program"
@@ -306,7 +313,9 @@ def test_F_whatever_becomes_of_its_own_folder_the_next_run_has_one(runner: Proce
 @AS_ROOT
 @pytest.mark.parametrize("kind", list(OWN))
 def test_F_the_same_for_somebody_without_any_right(tmp_path: Path, kind: str) -> None:
-    first, then = run_as_nobody(tmp_path, sh(OWN[kind]), sh(': >"$HORAE_OUTPUT/x" && rm "$HORAE_OUTPUT/x" && echo fine'))
+    first, then = run_as_nobody(
+        tmp_path, sh(OWN[kind]), sh(': >"$HORAE_OUTPUT/x" && rm "$HORAE_OUTPUT/x" && echo fine')
+    )
     assert (first["exit_code"], first["stderr"]) == (0, "")
     assert (then["stdout"], then["stderr"]) == ("fine\n", "")
 
@@ -342,8 +351,7 @@ def test_P7_P4_one_that_kills_its_shim_is_lost_with_all_that_it_started(runner: 
 
 
 def test_P4_one_that_kills_the_template_ends_as_it_does(runner: ProcessRunner) -> None:
-    code = "import os, signal; os.kill(int(open(f'/proc/{os.getppid()}/stat').read().rsplit(') ')[1].split()[1]), signal.SIGKILL)"
-    assert run(runner, python(code)).exit_code == 0
+    assert run(runner, sh("kill -KILL $(cut -d' ' -f4 /proc/$PPID/stat); sleep 0.2; exit 7")).exit_code == 7
     fine(runner)
 
 
@@ -399,8 +407,6 @@ print(done, ctypes.get_errno())
 
 def test_S_one_without_walls_may_trace_its_shim_and_one_behind_them_may_not(runner: ProcessRunner) -> None:
     """The former is what its job says; the latter holds where the kernel has Landlock."""
-    from horae.runners.shim.landlock import version
-
     free, walled = run(runner, python(TRACE)), run(runner, python(TRACE, landlock=True))
     assert (free.exit_code, walled.exit_code) == (0, 0)
     allowed = "0 0\n" if os.geteuid() == 0 else free.stdout
@@ -413,7 +419,9 @@ def test_P4_garbage_in_its_own_spool_costs_a_run_its_result_and_holds_nobody(
     runner: ProcessRunner, tmp_path: Path
 ) -> None:
     """Only one without walls can do that."""
-    result = run(runner, sh('printf garbagegarbagegarbage >>"${HORAE_OUTPUT%.d}.log"; sleep 0.5; echo done', wall_s=20.0))
+    result = run(
+        runner, sh('printf garbagegarbagegarbage >>"${HORAE_OUTPUT%.d}.log"; sleep 0.5; echo done', wall_s=20.0)
+    )
     assert result.lost, result
     fine(runner)
 
@@ -516,8 +524,6 @@ def test_P7_a_stranger_who_has_got_the_number_of_a_shim_is_not_signalled(tmp_pat
             path = tmp_path / "old-1.log"
             path.write_bytes(opened(stranger.pid, born) + began("r"))
             lock = os.open(path, os.O_RDONLY)
-            import fcntl
-
             fcntl.flock(lock, fcntl.LOCK_EX)
 
             async def story(path: Path = path, lock: int = lock) -> Result:
@@ -528,7 +534,7 @@ def test_P7_a_stranger_who_has_got_the_number_of_a_shim_is_not_signalled(tmp_pat
                 os.close(lock)
                 return (await asyncio.wait_for(task, 15))[0]
 
-            assert (asyncio.run(story()).lost or "").endswith("enough")
+            assert "enough" in (asyncio.run(story()).lost or "")
             assert stranger.poll() is None, "it was not meant"
     finally:
         stranger.kill()
@@ -550,9 +556,6 @@ def test_F_P4_a_result_that_is_torn_anywhere_is_none(tmp_path: Path) -> None:
 
 def newer(record: bytes) -> bytes:
     """The record as a later version of this program would write it."""
-    import struct
-    import zlib
-
     magic, version, kind, length, _ = struct.unpack_from("<2sBBII", record)
     head = struct.pack("<2sBBII", magic, version + 1, kind, length, 0)
     payload = record[len(head) :]
@@ -614,7 +617,9 @@ former = Former(sys.argv[1], "mine")
 print(asyncio.run(former.result(Orphan("r", "running", None, None, None, "", boot_id()), Bounds(1, 1, 1, 1, 1)))[0].lost)
 former.sweep(())
 """
-    asked = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, timeout=20, check=False)
+    asked = subprocess.run(
+        [sys.executable, "-c", code, tmp_path], capture_output=True, text=True, timeout=20, check=False
+    )
     assert asked.stdout.startswith("no shim has begun it"), asked.stderr[-1000:]
     assert (tmp_path / "a folder-1.log" / "file").exists()
 

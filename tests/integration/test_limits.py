@@ -264,9 +264,10 @@ def test_O7_cpu_of_children_that_nobody_has_waited_for_counts(runner: ProcessRun
 def test_O7_cpu_of_orphans_counts(runner: ProcessRunner) -> None:
     code = (
         BURN
-        + "while True:\n    if not os.fork():\n        if not os.fork():\n            os.setsid(); burn(0.1)\n        os._exit(0)\n    os.wait(); time.sleep(0.1)"
+    for_each = "for _ in range(60):\n    if not os.fork():\n        burn(0.1); os._exit(0)\n    time.sleep(0.12)\n"
+    code = f"{BURN}{for_each}time.sleep(5)"
     )
-    ended(runner, python(code, cpu_s=1.0, tight=True), "cpu limit", 5)
+    ended(runner, python(BURN + code, cpu_s=1.0, tight=True), "cpu limit", 5)
 
 
 def test_O7_a_busy_program_that_ignores_term_ends_too(runner: ProcessRunner) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from horae.app.reload import reload
 from horae.core.preflight import Facts
-from horae.ports import Home, Settings
+from horae.ports import Home, Machine, Settings
 from horae.store.auditkey import AuditKey
 from horae.store.database import connect
 from horae.store.jobfolder import JobFolder
@@ -50,6 +50,8 @@ def home_of(world: World) -> Home:
         key=lambda: AuditKey(os.path.join(world.folder, "audit.key")),
         entropy=os.urandom,
         targets=lambda target: None,
+        ask_left=lambda _run: False,
+        machine=lambda: Machine(0, scoped=False, scopes="", secrets=None),
         facts=lambda job: Facts(("x",), "/"),
         wake=world.wake,
         gateway=True,

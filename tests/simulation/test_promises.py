@@ -142,8 +142,8 @@ def test_P4_a_run_outlives_its_gateway_and_its_end_is_known(dies_s: int) -> None
         await world.quiet(HOUR)
         check(world, GRID)
         assert {row["state"] for row in world.rows("SELECT state FROM run")} <= {"completed", "released"}
-        run = world.rows("SELECT * FROM run ORDER BY started_at")[0]
         effect = world.effects[0]
+        (run,) = world.rows("SELECT * FROM run WHERE id = ?", effect.run_id)
         assert (run["id"], run["state"], effect.ends_s - effect.began_s) == (effect.run_id, "completed", 30.0)
 
     life(story)

@@ -126,7 +126,7 @@ def run_as_nobody(home: Path, *orders: Order) -> list[dict[str, Any]]:
     os.chown(home, NOBODY, NOBODY)
     done = subprocess.run(
         [*SOMEBODY, sys.executable, "-c", "from tests.support.badprograms import serve; serve()", str(home)],
-        env={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(ROOT)},
+        env={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": f"{ROOT}/src:{ROOT}"},
         cwd="/",
         input=json.dumps([asdict(what) for what in orders]),
         capture_output=True,
