@@ -254,19 +254,28 @@ def test_O7_cpu_of_children_that_have_ended_counts(runner: ProcessRunner) -> Non
 
 
 def test_O7_cpu_of_children_that_nobody_has_waited_for_counts(runner: ProcessRunner) -> None:
-    code = (
-        BURN
-        + "for _ in range(60):\n    if not os.fork():\n        burn(0.1); os._exit(0)\n    time.sleep(0.12)\ntime.sleep(5)"
-    )
-    ended(runner, python(code, cpu_s=1.0, tight=True), "cpu limit", 6)
+    code = """
+for _ in range(60):
+    if not os.fork():
+        burn(0.1)
+        os._exit(0)
+    time.sleep(0.12)
+time.sleep(5)
+"""
+    ended(runner, python(BURN + code, cpu_s=1.0, tight=True), "cpu limit", 6)
 
 
 def test_O7_cpu_of_orphans_counts(runner: ProcessRunner) -> None:
-    code = (
-        BURN
-    for_each = "for _ in range(60):\n    if not os.fork():\n        burn(0.1); os._exit(0)\n    time.sleep(0.12)\n"
-    code = f"{BURN}{for_each}time.sleep(5)"
-    )
+    code = """
+while True:
+    if not os.fork():
+        if not os.fork():
+            os.setsid()
+            burn(0.1)
+        os._exit(0)
+    os.wait()
+    time.sleep(0.1)
+"""
     ended(runner, python(BURN + code, cpu_s=1.0, tight=True), "cpu limit", 5)
 
 

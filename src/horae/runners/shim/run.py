@@ -79,6 +79,7 @@ class Run:
         self._printed = 0
         self._began = self._last = time.monotonic()
         self._began_at = time.time()
+        self._beat: float | None = None
         self._flush_at: float | None = None
         self._told = False
 
@@ -239,10 +240,11 @@ class Run:
         if self._printed > order["output"]:
             return "output"
         if order["idle"] is not None and now >= self._last + order["idle"]:
-            age = None if (at := beat_at(os.path.join(self._folder, BEAT))) is None else time.time() - at
-            if age is None or age >= min(order["idle"], now - self._began):
+            at, before = beat_at(os.path.join(self._folder, BEAT)), self._beat
+            age = 0.0 if at is None else max(0.0, time.time() - at)  # one from the future is one of now, once
+            if at in (None, before) or age >= order["idle"]:
                 return "idle"
-            self._last = now - max(0.0, age)
+            self._beat, self._last = at, now - age
         if now >= self._usage.next_at:
             self.reap()  # orphans that have ended: nobody else takes note of them
             return self._usage.look(now, self._spent)
