@@ -59,17 +59,26 @@ def colours() -> bool:
 
 def inside_run() -> str | None:
     """The id of the run that this process belongs to, or None."""
-    return os.environ.get("HORAE_RUN_ID") or ("of unknown id" if below_shim(os.getppid()) else None)
+    return os.environ.get("HORAE_RUN_ID") or ("of unknown id" if below_shim(os.getpid()) else None)
 
 
 def below_shim(pid: int) -> bool:
-    """Whether a process is one of a run, whatever has become of its environment: something above it is a shim."""
+    """Whether a process is one of a run, whatever has become of its environment: something above it is a shim.
+
+    One that is gone may have been one: whoever asks and does not wait is not believed.
+    """
+    first, missing = pid, 0
     while pid > 1:
         try:
             with open(f"/proc/{pid}/stat", "rb") as file:
                 said = file.read()
         except OSError:
-            return False
+            if pid == first:
+                return sys.platform == "linux"
+            if pid == missing:  # somebody else's, and hidden
+                return False
+            pid, missing = first, pid  # it ended meanwhile; now something else is above
+            continue
         name, _, rest = said.partition(b" (")[2].rpartition(b") ")
         if name in SHIMS:
             return True

@@ -261,6 +261,25 @@ def test_a_shim_that_stands_still_is_waited_for(home: TestHome) -> None:
             os.kill(shim, signal.SIGCONT)
 
 
+def test_a_template_that_stands_still_is_replaced(home: TestHome) -> None:
+    """A run may have stopped it: nobody else must wait for that."""
+    gateway, run = begun(home, 'until [ -e "$HORAE_HOME/go" ]; do sleep 0.05; done\n')
+    template = parent_of(shim_of(home.path, run))
+    os.kill(template, signal.SIGSTOP)
+    try:
+        home.script("other.sh", "echo fine; sleep 1\n")
+        for name in ("one", "two", "three"):
+            home.write(name, script="other.sh")
+            home.state_of(name, "active")
+        runs = [home.json("run", name)["run_id"] for name in ("one", "two", "three")]
+        assert {home.ended(each)["state"] for each in runs} == {"completed"}
+        (home.path / "go").touch()
+        assert home.ended(run)["state"] == "completed"
+    finally:
+        os.kill(template, signal.SIGCONT)
+        finish(gateway)
+
+
 def test_damage_in_a_spool_harms_its_own_run_only(home: TestHome) -> None:
     """The record of one run is not as it was written; the other one's is."""
     wait = 'until [ -e "$HORAE_HOME/go" ]; do sleep 0.05; done\n'

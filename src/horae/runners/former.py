@@ -197,8 +197,9 @@ def _shim_of(path: str) -> tuple[int | None, int | None]:
     """Which process writes a spool."""
     for _, kind, payload in history(path):
         if kind == OPENED:
-            told = json.loads(payload)
-            return told["pid"], told["born"]
+            with contextlib.suppress(ValueError, LookupError, TypeError):
+                told = json.loads(payload)
+                return told["pid"], told["born"]
     return None, None
 
 

@@ -15,6 +15,7 @@ import fcntl
 import json
 import logging
 import os
+import signal
 import socket
 import sys
 import time
@@ -25,12 +26,13 @@ from horae.errors import Exhausted
 from horae.limits import SHIM_IDLE_S, SHIMS_WARM, SPOOL_BYTES
 from horae.runners.room import HINT, exhausted
 from horae.runners.scopes import Scopes
-from horae.runners.shim.spool import RESULT, Damaged, Newer, records
+from horae.runners.shim.spool import ENDED, RESULT, Damaged, Newer, records
 from horae.runners.spools import READ_BYTES, Gathered, is_free
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BEGIN = f"import sys; sys.path.insert(0, {ROOT!r}); from horae.runners.shim.template import main; main(3)"
 LOOK_EVERY_S = 0.02
+ANSWER_S = 5.0  # a fork takes a millisecond
 SCOPE_LOOKS = 50  # a second: systemd carries out its orders a moment later
 
 log = logging.getLogger("horae.runners")
@@ -39,9 +41,10 @@ log = logging.getLogger("horae.runners")
 class Shim:
     """One shim, as its gateway sees it."""
 
-    def __init__(self, stem: str, channel: socket.socket, spool: int) -> None:
+    def __init__(self, stem: str, channel: socket.socket, spool: int, pid: int) -> None:
         self.path, self.folder = f"{stem}.log", f"{stem}.d"
         self.channel = channel
+        self._pid = pid
         self.sound = True
         """Whether it may take another run."""
         self.left = False
@@ -55,6 +58,10 @@ class Shim:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._spool = spool
         self._at = 0
+        self._ordered = self._ended = 0
+        """How many runs it was given, and of how many it has said that they are over."""
+        self._sending = asyncio.Lock()
+        """So that a message is not sent in the middle of another one, which is sent in parts."""
 
     @property
     def alive(self) -> bool:
@@ -72,13 +79,14 @@ class Shim:
         if (
             self._loop is not loop
         ):  # for as long as it lives: to begin and end it with each run costs as much as the rest
-            self._loop = loop
+            self._loop, self._sending = loop, asyncio.Lock()
             loop.add_reader(self.channel.fileno(), self._rung)
         gathered = self.run = Gathered(order["run"])
         self._over, self._started = loop.create_future(), started
         fresh = self._at > SPOOL_BYTES and collected
         if fresh:
             self._at = 0
+        self._ordered += 1
         try:
             await self.tell({"run": {**order, "fresh": fresh}})
             await self._over
@@ -95,13 +103,23 @@ class Shim:
         """Send it a message. One that is gone is noticed elsewhere."""
         said = json.dumps(message, separators=(",", ":")).encode()
         data = len(said).to_bytes(4, "little") + said
-        with contextlib.suppress(OSError):
-            try:
-                sent = self.channel.send(data)
-            except BlockingIOError:
-                sent = 0
-            if sent < len(data):
-                await asyncio.get_running_loop().sock_sendall(self.channel, data[sent:])
+        async with self._sending:
+            with contextlib.suppress(OSError):
+                await self._send(data)
+
+    async def _send(self, data: bytes) -> None:
+        try:
+            sent = self.channel.send(data)
+        except BlockingIOError:
+            sent = 0
+        if sent < len(data):
+            await asyncio.get_running_loop().sock_sendall(self.channel, data[sent:])
+
+    def go_on(self) -> None:
+        """It should have ended its run by now: its program may have stopped it."""
+        if not self.closed and self.alive:  # so its number is its own
+            with contextlib.suppress(OSError):
+                os.kill(self._pid, signal.SIGCONT)
 
     def close(self) -> None:
         """Let go of it: it ends after what it does."""
@@ -124,15 +142,19 @@ class Shim:
     def _rung(self) -> None:
         """It has written something, or is gone."""
         try:
-            there = self.channel.recv(4096) != b""
+            said = self.channel.recv(4096)
         except BlockingIOError:
             return
         except OSError:
-            there = False
+            said = b""
+        there = said != b""
+        self._ended += said.count(ENDED)
         gathered = self.run
         if gathered is not None:
             known = gathered.pid
             self._collect(gathered)
+            if gathered.end is None and self._ended == self._ordered:
+                self._damaged(gathered, "the result that was written is not to be found")
             if known is None and gathered.pid is not None and self._started is not None:
                 self._started(gathered)
         if not there:
@@ -153,16 +175,20 @@ class Shim:
                     if kind == RESULT:
                         break
             except (Damaged, Newer) as error:
-                if gathered.damage is None:
-                    log.error("%s: %s, counted from byte %d", self.path, error, self._at)  # noqa: TRY400  words say it all
-                gathered.damage = f"its spool cannot be read to its end: {error}"
-                self.sound = False
-                with contextlib.suppress(OSError):  # nothing behind it can be believed: let it end after its run
-                    self.channel.shutdown(socket.SHUT_WR)
+                self._damaged(gathered, f"{error}, counted from byte {self._at}")
                 return
             self._at += read
             if read == 0:
                 return
+
+    def _damaged(self, gathered: Gathered, why: str) -> None:
+        """Nothing behind it can be believed: let the shim end after its run."""
+        if gathered.damage is None:
+            log.error("%s: %s", self.path, why)
+            gathered.damage = f"its spool cannot be read to its end: {why}"
+        self.sound = False
+        with contextlib.suppress(OSError):
+            self.channel.shutdown(socket.SHUT_WR)
 
 
 def _is_open(channel: socket.socket) -> bool:
@@ -288,6 +314,7 @@ class Pool:
 
     async def _forked(self, template: socket.socket) -> Shim:
         """Ask for one shim. Raises OSError, of which ConnectionError says that the template is gone."""
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)  # somebody may have taken it away
         self._count += 1
         stem = os.path.join(self._folder, f"{self._name}-{self._count}")
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
@@ -304,11 +331,11 @@ class Pool:
             ours.callback(os.close, reading)
             base = {**self._base, "name": os.path.basename(stem), "folder": f"{stem}.d"}
             socket.send_fds(template, [json.dumps(base).encode()], [end.fileno(), spool])
-            answer = json.loads(await self._answer(template))
+            answer = json.loads(await self._in_time(template))
             if "errno" in answer:
                 raise OSError(answer["errno"], os.strerror(answer["errno"]))
             ours.pop_all()
-        shim = Shim(stem, channel, reading)
+        shim = Shim(stem, channel, reading, answer["pid"])
         if await asyncio.to_thread(self._in_scope, os.path.basename(stem), answer["pid"]):
             await shim.tell({"scope": True})
         return shim
@@ -325,6 +352,13 @@ class Pool:
             time.sleep(LOOK_EVERY_S)
         log.warning("a shim has no scope of its own: %s", why or "systemd did not move it in time")
         return False
+
+    async def _in_time(self, template: socket.socket) -> bytes:
+        """Its answer. One that stands still is as good as gone."""
+        try:
+            return await asyncio.wait_for(self._answer(template), ANSWER_S)
+        except TimeoutError:
+            raise ConnectionResetError(errno.ECONNRESET, "the template does not answer") from None
 
     @staticmethod
     async def _answer(template: socket.socket) -> bytes:

@@ -30,6 +30,7 @@ from horae.runners.spools import STREAMS, Gathered, found, lost, redact_file, sp
 from horae.secretfile import SecretFile
 
 NOTED_AFTER_S = 0.2  # a run that ends sooner is not worth a write that says which process it was
+OVERDUE_S = 10.0  # after its wall limit and its grace a run must have ended, or its shim stands still
 GONE = "its shim ended before it"
 ELSEWHERE = "it ran on another machine, whose gateway ended"
 
@@ -86,6 +87,8 @@ class ProcessRunner:
             timers.append(asyncio.get_running_loop().call_later(NOTED_AFTER_S, self._note, run, started))
 
         try:
+            late_s = order.bounds.wall_s + order.bounds.grace_s + OVERDUE_S
+            timers.append(asyncio.get_running_loop().call_later(late_s, shim.go_on))
             await ready()  # nothing comes between this and the order
             gathered = await shim.carry_out(
                 self._told(order, shim.folder), begun, collected=self._pool.is_collected(shim)

@@ -25,6 +25,15 @@ READ_BYTES = 1024 * 1024
 STREAMS = ("stdout", "stderr")
 FOUND_MAX = 1000  # files of one run that are looked at
 BLOCK_BYTES = 4 * 1024 * 1024
+BLOCKS_MAX = 8
+NEAR_BYTES = 64 * 1024  # nothing that is taken out is longer
+PLAIN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW  # a pipe in its place makes nobody wait
+
+
+ENDS = (
+    "exit", "signal", "ended_by", "words", "found", "wall", "cpu", "peak", "total", "spilled", "killed", "survivors",
+    "proved", "left",
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -42,14 +51,23 @@ class Gathered:
     """Why nothing that its spool says from some place on can be believed."""
 
     def take(self, kind: int, payload: bytes) -> None:
-        """One record of this run."""
+        """One record of this run. Raises Damaged."""
+        try:
+            self._take(kind, payload)
+        except (ValueError, LookupError, TypeError) as error:
+            raise Damaged(f"a record of kind {kind} that nobody writes so ({type(error).__name__})") from error
+
+    def _take(self, kind: int, payload: bytes) -> None:
         if kind in (OUTPUT, TAIL):
             (self.head if kind == OUTPUT else self.tail)[payload[0] - 1].extend(payload[1:])
         elif kind == STARTED:
             told = json.loads(payload)
             self.pid, self.born = told["pid"], told["born"]
         elif kind == RESULT:
-            self.end = json.loads(payload)
+            end = json.loads(payload)
+            if missing := {"refused", "errno"} - {*end} and {*ENDS} - {*end}:
+                raise KeyError(*missing)
+            self.end = end
         elif kind == CLEARED:
             self.cleared = json.loads(payload)
 
@@ -150,7 +168,10 @@ def _history(path: str) -> Iterator[tuple[str | None, int, bytes]]:
     run: str | None = None
     for kind, payload, _ in records(_content(path)):
         if kind in (STARTED, RESULT):  # a run that was over at once has its result only
-            run = json.loads(payload)["run"]
+            try:
+                run = json.loads(payload)["run"]
+            except (ValueError, LookupError, TypeError) as error:
+                raise Damaged(f"a record of kind {kind} without a run") from error
         yield run, kind, payload
         if kind == RESULT:
             run = None
@@ -159,7 +180,7 @@ def _history(path: str) -> Iterator[tuple[str | None, int, bytes]]:
 def is_free(path: str) -> bool:
     """Whether nobody holds the file's lock: then nothing more will be written to it. So it is where there is no file."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path, PLAIN)
     except OSError:
         return True
     try:
@@ -190,14 +211,15 @@ def _is_file(folder: str, name: str) -> bool:
 
 
 def redact_file(path: str, redact: Callable[[bytes], bytes]) -> None:
-    """Write a file anew without what `redact` takes out. Blocks end where lines do, so that no word is cut in two."""
+    """Write a file anew without what `redact` takes out, however long its lines are."""
     try:
         with open(path, "rb") as whole, open(f"{path}.new", "wb", opener=_private) as clean:
             rest = b""
             while block := whole.read(BLOCK_BYTES):
-                end = block.rfind(b"\n") + 1
-                clean.write(redact(rest + block[:end]) if end else b"")
-                rest = block[end:] if end else rest + block
+                rest += block
+                if at := _parted(rest, redact):
+                    clean.write(redact(rest[:at]))
+                    rest = rest[at:]
             clean.write(redact(rest))
         os.replace(f"{path}.new", path)
     except OSError:
@@ -207,14 +229,23 @@ def redact_file(path: str, redact: Callable[[bytes], bytes]) -> None:
             os.unlink(path)  # there is no room for it without what must not be kept
 
 
+def _parted(data: bytes, redact: Callable[[bytes], bytes]) -> int:
+    """Where it can be cut so that nothing is cut that has to be taken out; 0 where no such place was found."""
+    for at in range(len(data) - NEAR_BYTES, 0, -NEAR_BYTES):
+        before, after = data[max(0, at - NEAR_BYTES) : at], data[at : at + NEAR_BYTES]
+        if redact(before) + redact(after) == redact(before + after):
+            return at
+    return len(data) if len(data) > BLOCKS_MAX * BLOCK_BYTES else 0  # no secret is as long as that
+
+
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
 def _content(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        with open(os.open(path, PLAIN), "rb") as file:
+            return file.read() if S_ISREG(os.fstat(file.fileno()).st_mode) else b""
     except OSError:
         return b""
 

@@ -19,6 +19,7 @@ class Bound:
     """One such thread. `work` is called once."""
 
     def __init__(self, walls: Walls) -> None:
+        walls.look()
         self.key = walls.key()
         """Another one means that the walls would come out otherwise now."""
         self.used = False

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 class Capture:
     """One stream of one run. Never holds more than twice `kept` bytes."""
 
-    def __init__(self, kept: int, spill: Callable[[], int | None]) -> None:
-        """`spill` opens the file for what is more than can be kept; None where that cannot be."""
+    def __init__(self, kept: int, spill: Callable[[], int | None], most: int | None = None) -> None:
+        """`spill` opens the file for what is more than can be kept; None where that cannot be.
+
+        It takes `most` bytes: what prints without end, and does not end at once when asked, fills no disk.
+        """
+        self._most = most
         self._kept = kept
         self._half = max(1, kept // 2)
         self._head = bytearray()
@@ -64,7 +68,7 @@ class Capture:
     def _write(self, data: bytes) -> None:
         if self._file is not None:
             try:
-                view = memoryview(data)
+                view = memoryview(data)[: None if self._most is None else max(0, self._most - self.written)]
                 while view:
                     done = os.write(self._file, view)
                     self.written += done

@@ -64,19 +64,29 @@ class WallsError(Exception):
 class Walls:
     """`shut`: the folder that nothing may write to. `own`: folders in it that may be written to all the same.
 
-    `hidden`: files and folders below `shut` that may not be read. All are absolute.
+    `hidden`: files and folders that may not be read. All are absolute. What a link directly in `shut` leads to is shut too,
+    and a hidden file that is a link is hidden where it lies. So is what lies beside a hidden file and has its name in its
+    own: editors write there first.
     """
 
     def __init__(self, shut: str, own: Sequence[str], hidden: Sequence[str]) -> None:
-        self.shut = os.path.realpath(shut)
-        self.own = [os.path.realpath(path) for path in own]
-        self.hidden = {os.path.realpath(path) for path in hidden}
-        self._way = _folders_to(self.shut)
-        self._inside = sorted({self.shut, *(folder for path in self.hidden for folder in _folders_to(path, self.shut))})
+        self._home = os.path.realpath(shut)
+        self._own = [os.path.realpath(path) for path in own]
+        self._secret = [
+            os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)) for path in hidden
+        ]
+        self.look()
+
+    def look(self) -> None:
+        """Take note of which paths those are now."""
+        links = (os.path.join(self._home, name) for name in _entries(self._home))
+        self._shut = {self._home, *(os.path.realpath(path) for path in links if os.path.islink(path))}
+        self._hidden = {*self._secret, *map(os.path.realpath, self._secret)}
+        self._folders = sorted({self._home, *(up for path in self._shut | self._hidden for up in _folders_to(path))})
 
     def key(self) -> tuple[object, ...]:
         """Changes when what is allowed would come out otherwise."""
-        return tuple(_changed_at(path) for path in (*self._way, *self._inside))
+        return (*map(_changed_at, self._folders), *map(_number_of, self._own))
 
     def bind(self) -> None:
         """Bind the calling thread and whatever it starts. Raises WallsError."""
@@ -90,16 +100,13 @@ class Walls:
         write = _WRITE | (REFER if known >= 2 else 0) | (TRUNCATE if known >= 3 else 0)
         ruleset = _call(CREATE_RULESET, struct.pack("<Q", write | READ_FILE), 8, 0)
         try:
-            for folder in self._way:
-                for name in _entries(folder):
-                    if (path := os.path.join(folder, name)) != self._towards(folder):
-                        _allow(ruleset, path, write | READ_FILE)
-            for folder in self._inside:
+            for folder in self._folders:
+                rights = READ_FILE if any(_is_within(folder, path) for path in self._shut) else write | READ_FILE
                 for name in _entries(folder):
                     path = os.path.join(folder, name)
-                    if path not in self.hidden and path not in self._inside:
-                        _allow(ruleset, path, READ_FILE)
-            for path in self.own:
+                    if path not in self._folders and not self._is_hidden(path):
+                        _allow(ruleset, path, READ_FILE if path in self._shut else rights)
+            for path in self._own:
                 _allow(ruleset, path, write | READ_FILE)
             _libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
             if _libc.syscall(RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)) != 0:
@@ -107,19 +114,24 @@ class Walls:
         finally:
             os.close(ruleset)
 
-    def _towards(self, folder: str) -> str:
-        """The entry of a folder on the way that leads on to what is shut."""
-        rest = self.shut[len(folder) :].lstrip("/") if folder != "/" else self.shut[1:]
-        return os.path.join(folder, rest.split("/", 1)[0])
+    def _is_hidden(self, path: str) -> bool:
+        folder, name = os.path.split(path)
+        return path in self._hidden or any(
+            folder == os.path.dirname(secret) and os.path.basename(secret) in name for secret in self._hidden
+        )
 
 
-def _folders_to(path: str, above: str = "/") -> list[str]:
-    """The folders on the way to a path, from `above` on."""
+def _folders_to(path: str) -> list[str]:
+    """The folders on the way to a path."""
     found: list[str] = []
-    while path not in (above, "/"):
+    while path != "/":
         path = os.path.dirname(path)
         found.append(path)
-    return found[::-1]
+    return found
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")
 
 
 def _entries(folder: str) -> list[str]:
@@ -132,6 +144,13 @@ def _entries(folder: str) -> list[str]:
 def _changed_at(path: str) -> int:
     try:
         return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _number_of(path: str) -> int:
+    try:
+        return os.lstat(path).st_ino
     except OSError:
         return 0
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import stat
 import sys
 import time
 from functools import partial
@@ -60,7 +61,11 @@ class Run:
         self._output = output
         self._tree = Tree()
         self._usage = Usage(order, self._tree)
-        self._captures = [Capture(order["kept"], partial(free, self._spill(name))) for name in ("stdout", "stderr")]
+        self._captures = [
+            Capture(order["kept"], partial(free, self._spill(name)), order["output"]) for name in ("stdout", "stderr")
+        ]
+        self._beat: int | None = None
+        """When it was last touched, by whatever clock."""
         self._untouched = _changed_at(folder)
         self.pipes: dict[int, int] = {}
         self._pid = 0
@@ -79,7 +84,6 @@ class Run:
         self._printed = 0
         self._began = self._last = time.monotonic()
         self._began_at = time.time()
-        self._beat: float | None = None
         self._flush_at: float | None = None
         self._told = False
 
@@ -240,11 +244,12 @@ class Run:
         if self._printed > order["output"]:
             return "output"
         if order["idle"] is not None and now >= self._last + order["idle"]:
-            at, before = beat_at(os.path.join(self._folder, BEAT)), self._beat
-            age = 0.0 if at is None else max(0.0, time.time() - at)  # one from the future is one of now, once
-            if at in (None, before) or age >= order["idle"]:
+            beat = beat_at(os.path.join(self._folder, BEAT))
+            if beat is None or beat == self._beat:
                 return "idle"
-            self._beat, self._last = at, now - age
+            self._beat = beat
+            age = time.time() - beat / 1e9
+            self._last = now - (age if 0 <= age < order["idle"] else 0.0)  # a clock that tells nothing: now
         if now >= self._usage.next_at:
             self.reap()  # orphans that have ended: nobody else takes note of them
             return self._usage.look(now, self._spent)
@@ -329,8 +334,13 @@ class Run:
     def _left(self) -> bool:
         """Whether it has left files in its own folder, which was empty when it began."""
         try:
-            if os.stat(self._folder).st_mtime_ns == self._untouched:
+            if _changed_at(self._folder) == self._untouched:
                 return False
+            mode = os.lstat(self._folder).st_mode
+            if not stat.S_ISDIR(mode):
+                return False
+            if mode & 0o700 != 0o700:
+                os.chmod(self._folder, 0o700)
             names = os.listdir(self._folder)
         except OSError:
             return False
@@ -361,6 +371,6 @@ def refused(run: str, why: str, code: int | None) -> bytes:
 
 def _changed_at(path: str) -> int:
     try:
-        return os.stat(path).st_mtime_ns
+        return os.lstat(path).st_ctime_ns  # nobody can set it back
     except OSError:
         return 0

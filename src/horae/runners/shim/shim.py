@@ -16,14 +16,16 @@ import os
 import select
 import signal
 import socket
+import stat
 import struct
 import time
+from functools import partial
 
 from horae.runners.shim.bound import Bound
 from horae.runners.shim.cgroup import Box, own_group, prepare
 from horae.runners.shim.landlock import Walls, WallsError, version
 from horae.runners.shim.run import Run, refused
-from horae.runners.shim.spool import OPENED, VERSION, told
+from horae.runners.shim.spool import ENDED, OPENED, VERSION, WRITTEN, told
 from horae.runners.shim.tree import become_subreaper, born
 
 TYPE_CHECKING = False
@@ -101,10 +103,10 @@ class Orders:
             self._data = self._data[LENGTH.size + length :]
         return found
 
-    def ring(self) -> None:
+    def ring(self, word: bytes) -> None:
         """Say that there is something new in the spool, if anybody is there."""
         try:
-            self._channel.send(b".")
+            self._channel.send(word)
         except OSError:
             return
 
@@ -118,6 +120,8 @@ class Shim:
         self._base = base
         self._pending = b""
         self._waiting: list[dict[str, Any]] = []
+        self._asked: dict[str, str] = {}
+        """Runs that are to end, and whose order was not carried out yet."""
         self._ends = False
         self._group: str | None = None
         """The control group in which there is a box for each run that wants one."""
@@ -132,7 +136,7 @@ class Shim:
 
     def serve(self) -> None:
         """Until nobody gives orders any more, or it must not take another."""
-        os.makedirs(self._base["folder"], mode=0o700, exist_ok=True)
+        _make_folder(self._base["folder"])
         self._open()
         while not self._ends and (self._waiting or self._orders.open):
             self._work()
@@ -194,8 +198,11 @@ class Shim:
         for fd, _ in self._poll.poll(timeout_ms):
             if fd == self._orders.fd:
                 for message in self._orders.read():
-                    if "end" in message and run is not None and message["end"] == run.id:
-                        run.end("asked", message["why"])
+                    if "end" in message:
+                        if run is not None and message["end"] == run.id:
+                            run.end("asked", message["why"])
+                        else:
+                            self._asked[message["end"]] = message["why"]
                     else:
                         self._waiting.append(message)
                 if not self._orders.open:
@@ -224,9 +231,13 @@ class Shim:
         box = Box.make(self._group, order["run"]) if wants and self._group else None
         run = Run(order, self._base["folder"], self._base["output"], self._free, box)
         failed = run.begin(self._poll)
+        asked = self._asked.pop(run.id, None)
+        self._asked.clear()
         if failed is not None:
             self._settle(failed)
             return
+        if asked is not None:
+            run.end("asked", asked)
         while not run.over():
             if news := run.news():
                 self._write(news)
@@ -235,17 +246,19 @@ class Shim:
         for fd in run.pipes:
             self._poll.unregister(fd)
         last, left = run.finish()
+        if not left and not _is_usable(self._base["folder"]):  # before the end is told: a sandbox needs it
+            self._free(partial(_make_folder, self._base["folder"]))
         self._ends = self._ends or left or not run.proved
         self._settle(last)
 
     def _settle(self, data: bytes) -> None:
         """Write it, however long that takes: what has happened must not be lost because a disk is full."""
-        self._write(data)
+        self._write(data, ENDED)
         while self._pending:
             time.sleep(RETRY_S)
-            self._write(b"")
+            self._write(b"", ENDED)
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes, word: bytes = WRITTEN) -> None:
         """Append to the spool, or keep it until there is room."""
         self._pending += data
         while self._pending:
@@ -256,7 +269,28 @@ class Shim:
                     return
                 raise
             self._pending = self._pending[done:]
-        self._orders.ring()
+        self._orders.ring(word)
+
+
+def _is_usable(folder: str) -> bool:
+    try:
+        return os.lstat(folder).st_mode == stat.S_IFDIR | 0o700
+    except OSError:
+        return False
+
+
+def _make_folder(folder: str) -> None:
+    """The folder that runs may write to, whatever one of them has made of it."""
+    try:
+        if not stat.S_ISDIR(os.lstat(folder).st_mode):
+            os.unlink(folder)
+    except FileNotFoundError:
+        pass
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.chmod(folder, 0o700)
+    except OSError:
+        return  # a disk that is full; the next run sees it
 
 
 def live(channel: socket.socket, spool: int, base: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+WRITTEN, ENDED = b".", b"!"  # what goes over the socket whenever something was written, and with a run's last record
 MAGIC = b"Hs"
 VERSION = 1
 OPENED, STARTED, OUTPUT, TAIL, RESULT, CLEARED = 1, 2, 3, 4, 5, 6

@@ -124,6 +124,7 @@ class Template:
 
 def main(fd: int) -> None:
     """The template, on the socket with that number."""
+    os.closerange(fd + 1, 1 << 20)  # what the gateway was given by whoever started it: shims outlive both
     os.setsid()
     become_subreaper(b"horae-template")
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE):

@@ -105,11 +105,14 @@ class Tree:
         return found
 
     def usage(self) -> tuple[int, int, float]:
-        """How many live processes it has, their resident memory in bytes, and their CPU seconds (with reaped children)."""
+        """How many processes it has, their resident memory in bytes, and their CPU seconds (with reaped children).
+
+        Those that have ended and that nobody waits for count: they keep their numbers, and what they have used was used.
+        """
         count = pages = ticks = 0
         for pid in self.below():
             fields = stat_of(pid)
-            if fields is not None and fields[0] not in (b"Z", b"X"):
+            if fields is not None and fields[0] != b"X":
                 count += 1
                 ticks += sum(map(int, fields[11:15]))
                 pages += int(fields[21])

@@ -52,19 +52,21 @@ class Usage:
         self._pause = min(self._every, 2 * self._pause)
         self.next_at = now + self._pause
         count, resident, cpu = self._tree.usage()
+        over = False
+        if self._memory is not None and resident > self._memory:
+            resident = self._tree.proportional()
+            over = resident > self._memory
         self.peak = max(self.peak, resident)
         if count > self._processes:
             return "process"
         if self._cpu is not None and spent + cpu > self._cpu:
             return "cpu"
-        if self._memory is not None and resident > self._memory and self._tree.proportional() > self._memory:
-            return "memory"
-        return None
+        return "memory" if over else None
 
 
-def beat_at(path: str) -> float | None:
-    """When the beat file was last touched, by the wall clock; None when it was not."""
+def beat_at(path: str) -> int | None:
+    """When the beat file was last touched, as it says itself, in nanoseconds; None when it was not."""
     try:
-        return os.stat(path).st_mtime
+        return os.lstat(path).st_mtime_ns
     except OSError:
         return None
