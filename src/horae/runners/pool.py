@@ -33,6 +33,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BEGIN = f"import sys; sys.path.insert(0, {ROOT!r}); from horae.runners.shim.template import main; main(3)"
 LOOK_EVERY_S = 0.02
 ANSWER_S = 5.0  # a fork takes a millisecond
+FEW_BYTES = 16384  # most records of a run; a longer one is read again as a whole
 SCOPE_LOOKS = 50  # a second: systemd carries out its orders a moment later
 
 log = logging.getLogger("horae.runners")
@@ -67,6 +68,11 @@ class Shim:
     def alive(self) -> bool:
         """Whether its end of the socket is open."""
         return _is_open(self.channel)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether its end would be noticed at once."""
+        return self._loop is asyncio.get_running_loop()
 
     async def carry_out(
         self, order: dict[str, Any], started: Callable[[Gathered], None], *, collected: bool
@@ -166,7 +172,8 @@ class Shim:
 
     def _collect(self, gathered: Gathered) -> None:
         """Take in what is new in the spool."""
-        while gathered.end is None and (data := os.pread(self._spool, READ_BYTES, self._at)):
+        size = FEW_BYTES
+        while gathered.end is None and (data := os.pread(self._spool, size, self._at)):
             read = 0
             try:
                 for kind, payload, end in records(data):
@@ -178,8 +185,9 @@ class Shim:
                 self._damaged(gathered, f"{error}, counted from byte {self._at}")
                 return
             self._at += read
-            if read == 0:
+            if read == 0 and (len(data) < size or size == READ_BYTES):
                 return
+            size = READ_BYTES if read == 0 else FEW_BYTES
 
     def _damaged(self, gathered: Gathered, why: str) -> None:
         """Nothing behind it can be believed: let the shim end after its run."""
@@ -223,11 +231,9 @@ class Pool:
 
     async def take(self, run_id: str) -> Shim:
         """A shim for a run. Raises Exhausted when the machine has no room for one more process."""
-        if self._template is not None and not _is_open(self._template):
-            self._template_is_gone()
         while self._idle:
             shim = self._idle.pop()
-            if shim.sound and shim.alive:
+            if shim.sound and (shim.is_watched or shim.alive):
                 break
             self._let_go(shim)
         else:
@@ -275,6 +281,8 @@ class Pool:
             self._let_go(shim)
         self._idle = []
         if self._template is not None:
+            with contextlib.suppress(RuntimeError):  # no loop runs any more
+                asyncio.get_running_loop().remove_reader(self._template.fileno())
             self._template.close()
             self._template = None
         self._reap()
@@ -335,6 +343,7 @@ class Pool:
             if "errno" in answer:
                 raise OSError(answer["errno"], os.strerror(answer["errno"]))
             ours.pop_all()
+        asyncio.get_running_loop().add_reader(template.fileno(), self._look_at_template)
         shim = Shim(stem, channel, reading, answer["pid"])
         if await asyncio.to_thread(self._in_scope, os.path.basename(stem), answer["pid"]):
             await shim.tell({"scope": True})
@@ -404,9 +413,15 @@ class Pool:
         self._template = ours
         return ours
 
+    def _look_at_template(self) -> None:
+        """It says nothing that it was not asked for: it has ended."""
+        if self._template is not None and not _is_open(self._template):
+            self._template_is_gone()
+
     def _template_is_gone(self) -> None:
         """Its shims go on, but nobody would clean up after them: they may not take another run."""
         if self._template is not None:
+            asyncio.get_running_loop().remove_reader(self._template.fileno())
             self._template.close()
             self._template = None
         for shim in (*self._idle, *self.busy.values()):

@@ -84,11 +84,11 @@ class ProcessRunner:
         timers: list[asyncio.TimerHandle] = []
 
         def begun(run: Gathered) -> None:
-            timers.append(asyncio.get_running_loop().call_later(NOTED_AFTER_S, self._note, run, started))
+            loop, late_s = asyncio.get_running_loop(), order.bounds.wall_s + order.bounds.grace_s + OVERDUE_S
+            timers.append(loop.call_later(NOTED_AFTER_S, self._note, run, started))
+            timers.append(loop.call_later(late_s, shim.go_on))
 
         try:
-            late_s = order.bounds.wall_s + order.bounds.grace_s + OVERDUE_S
-            timers.append(asyncio.get_running_loop().call_later(late_s, shim.go_on))
             await ready()  # nothing comes between this and the order
             gathered = await shim.carry_out(
                 self._told(order, shim.folder), begun, collected=self._pool.is_collected(shim)
@@ -181,6 +181,8 @@ class ProcessRunner:
 
     async def _kept(self, result: Result, run_id: str, folder: str | None, secrets: Sequence[str]) -> Result:
         """A result as it may be kept: without secrets, and what it has made in its shim's folder is its own."""
+        if not (result.stdout or result.stderr or result.killed or result.files):
+            return result
         redactor = self._secrets.redactor(secrets)
         kept = os.path.join(self._output, run_id)
         if "files" in result.files and folder is not None:
@@ -200,9 +202,9 @@ class ProcessRunner:
 
     def _told(self, order: Order, folder: str) -> dict[str, object]:
         """An order as its shim takes it."""
-        told = _told(order)
+        said = told(order)
         if order.sandbox == "off":
-            return told
+            return said
         bwrap = shutil.which("bwrap", path=self._settings.env.get("PATH", os.defpath)) or "bwrap"
         writable = (folder, order.cwd) if not _is_within(order.cwd, self._settings.home) else (folder,)
         argv = sandboxed(
@@ -214,7 +216,7 @@ class ProcessRunner:
             readable=(self._scripts,),
             bwrap=bwrap,
         )
-        return told | {"argv": argv, "boxed": True, "landlock": False}
+        return said | {"argv": argv, "boxed": True, "landlock": False}
 
     def _note(self, run: Gathered, started: Callable[[int, int], Awaitable[None]]) -> None:
         async def note() -> None:
@@ -246,7 +248,7 @@ def _is_within(path: str, folder: str) -> bool:
     return os.path.commonpath((path, folder)) == folder
 
 
-def _told(order: Order) -> dict[str, object]:
+def told(order: Order) -> dict[str, object]:
     """An order as its shim takes it."""
     bounds = order.bounds
     return {

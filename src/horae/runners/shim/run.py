@@ -67,6 +67,8 @@ class Run:
         self._beat: int | None = None
         """When it was last touched, by whatever clock."""
         self._untouched = _changed_at(folder)
+        self.tidy = False
+        """Whether the folder is as it was given, for the next run."""
         self.pipes: dict[int, int] = {}
         self._pid = 0
         self.pidfd: int | None = None
@@ -335,8 +337,10 @@ class Run:
         """Whether it has left files in its own folder, which was empty when it began."""
         try:
             if _changed_at(self._folder) == self._untouched:
+                self.tidy = True
                 return False
             mode = os.lstat(self._folder).st_mode
+            self.tidy = mode == stat.S_IFDIR | 0o700
             if not stat.S_ISDIR(mode):
                 return False
             if mode & 0o700 != 0o700:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 LENGTH = struct.Struct("<I")
 ORDER_BYTES_MAX = 64 * 1024 * 1024
+READ_BYTES = 65536  # what is larger is taken from the system and given back each time
 RETRY_S = 0.2  # between tries to write to a disk that is full
 
 
@@ -85,7 +86,7 @@ class Orders:
     def read(self) -> list[dict[str, Any]]:
         """What has arrived. Nobody at the other end makes `open` false."""
         try:
-            data = self._channel.recv(1 << 20)
+            data = self._channel.recv(READ_BYTES)
         except BlockingIOError:
             return []
         except OSError:
@@ -246,7 +247,7 @@ class Shim:
         for fd in run.pipes:
             self._poll.unregister(fd)
         last, left = run.finish()
-        if not left and not _is_usable(self._base["folder"]):  # before the end is told: a sandbox needs it
+        if not left and not run.tidy:  # before the end is told: a sandbox needs it
             self._free(partial(_make_folder, self._base["folder"]))
         self._ends = self._ends or left or not run.proved
         self._settle(last)
@@ -270,13 +271,6 @@ class Shim:
                 raise
             self._pending = self._pending[done:]
         self._orders.ring(word)
-
-
-def _is_usable(folder: str) -> bool:
-    try:
-        return os.lstat(folder).st_mode == stat.S_IFDIR | 0o700
-    except OSError:
-        return False
 
 
 def _make_folder(folder: str) -> None:
