@@ -684,7 +684,7 @@ def test_S6_sixty_at_once(runner: ProcessRunner) -> None:
     assert [(result.exit_code, result.stdout) for result in results] == [(n, f"{n}\n") for n in range(60)]
 
 
-def test_P10_three_hundred_runs_leave_no_file_open(runner: ProcessRunner, tmp_path: Path) -> None:
+def test_three_hundred_runs_leave_no_file_open(runner: ProcessRunner, tmp_path: Path) -> None:
     kinds = [
         lambda: sh("echo x"),
         lambda: sh("sleep 600 &"),
@@ -711,7 +711,7 @@ def test_P10_three_hundred_runs_leave_no_file_open(runner: ProcessRunner, tmp_pa
     asyncio.run(story())
 
 
-def test_P10_runs_that_leave_files_leave_no_file_open_and_no_spool(runner: ProcessRunner, tmp_path: Path) -> None:
+def test_runs_that_leave_files_leave_no_file_open_and_no_spool(runner: ProcessRunner, tmp_path: Path) -> None:
     """Each takes its shim with it."""
 
     async def story() -> None:

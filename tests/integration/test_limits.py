@@ -98,7 +98,7 @@ def test_P7_O7_one_child_that_ignores_term_is_killed_and_named(runner: ProcessRu
 # ── idle
 
 
-def test_O7_who_says_nothing_is_idle(runner: ProcessRunner) -> None:
+def test_O6_O7_who_says_nothing_is_idle(runner: ProcessRunner) -> None:
     result = ended(runner, sh("echo up; sleep 600", idle_s=1.0), "idle limit of 1 second", 1)
     assert result.stdout == "up\n"
 
@@ -114,7 +114,7 @@ def test_O7_a_beat_keeps_it_alive(runner: ProcessRunner) -> None:
     assert (result.ended_by, result.stdout, result.files) == (None, "done\n", ())
 
 
-def test_O7_a_beat_that_stops_is_idle_again(runner: ProcessRunner) -> None:
+def test_O6_O7_a_beat_that_stops_is_idle_again(runner: ProcessRunner) -> None:
     ended(runner, sh('sleep 0.7; touch "$HORAE_BEAT"; sleep 600', idle_s=1.0), "idle limit", 2)
 
 

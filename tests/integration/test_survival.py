@@ -89,7 +89,8 @@ def test_the_wall_limit_holds_without_a_gateway(home: TestHome, before: bool) ->
 
 @pytest.mark.parametrize("ignores", [False, True])
 def test_U12_an_adopted_run_can_be_cancelled(home: TestHome, ignores: bool) -> None:
-    """Exactly that one; and what does not end by itself is killed after its grace."""
+    """Exactly that one; and what does not end by itself is killed after its grace. Behind walls, as by default."""
+    home.config('landlock = "on"\n')
     home.script("other.sh", "sleep 60\n")
     home.write("other", script="other.sh")
     gateway, run = begun(home, f"trap '{'' if ignores else 'echo bye; exit 0'}' TERM; while :; do sleep 0.1; done\n")
@@ -109,7 +110,9 @@ def test_U12_an_adopted_run_can_be_cancelled(home: TestHome, ignores: bool) -> N
         assert home.ended(other)["state"] == "cancelled"
 
 
-def test_a_run_can_be_cancelled_while_no_gateway_is_there(home: TestHome) -> None:
+@pytest.mark.parametrize("walls", ["on", "off"])
+def test_a_run_can_be_cancelled_while_no_gateway_is_there(home: TestHome, walls: str) -> None:
+    home.config(f'landlock = "{walls}"\n')
     run = orphaned(home, "echo up; trap 'echo bye; exit 0' TERM; while :; do sleep 0.1; done\n")
     assert run in home.json("cancel", run)["did"]
     until(lambda: not shims(home.path), "its shim has ended it")

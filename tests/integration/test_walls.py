@@ -110,7 +110,9 @@ if WALLS:
     }
 
     @pytest.mark.parametrize("trick", list(TRICKS))
-    def test_S_no_trick_changes_what_is_in_the_home(runner: ProcessRunner, home: Path, free: Path, trick: str) -> None:
+    def test_P11_U15_no_trick_changes_what_is_in_the_home(
+        runner: ProcessRunner, home: Path, free: Path, trick: str
+    ) -> None:
         before = contents(home)
         names = [name for name, text in before.items() if text != "/"]
         script = "\n".join(f"( {TRICKS[trick].format(name)} )" for name in names)
@@ -118,7 +120,7 @@ if WALLS:
         assert contents(home) == before, result
         assert "mounted" not in result.stdout
 
-    def test_S_nothing_is_made_in_the_home(runner: ProcessRunner, home: Path, free: Path) -> None:
+    def test_P11_U15_nothing_is_made_in_the_home(runner: ProcessRunner, home: Path, free: Path) -> None:
         before = contents(home)
         folders = ["."] + [name for name, text in before.items() if text == "/"]
         made = "mkdir d; echo x >f; ln -s /etc s; mkfifo p; mknod n p; ln /etc/hostname l; touch t; mv $T/dir moved"
@@ -127,7 +129,7 @@ if WALLS:
         walled(runner, script, env={"H": str(home), "T": str(free)})
         assert contents(home) == before
 
-    def test_S_folders_are_not_moved_or_removed_or_swapped(runner: ProcessRunner, home: Path, free: Path) -> None:
+    def test_P11_U15_folders_are_not_moved_or_removed_or_swapped(runner: ProcessRunner, home: Path, free: Path) -> None:
         before = contents(home)
         code = """
 import os, shutil, sys, ctypes
@@ -149,7 +151,7 @@ for name in ("jobs", "scripts", "state", "."):
         assert (result.stdout, result.exit_code) == ("", 0), result
         assert contents(home) == before
 
-    def test_S_modes_and_times_are_not_covered(runner: ProcessRunner, home: Path) -> None:
+    def test_P11_U15_modes_and_times_are_not_covered(runner: ProcessRunner, home: Path) -> None:
         """Landlock knows no such right. It opens nothing: what may not be written stays so, whatever its mode says."""
         before = contents(home)
         result = walled(runner, 'chmod 777 "$H/jobs/a.md"; echo x >"$H/jobs/a.md"', env={"H": str(home)})
@@ -172,14 +174,14 @@ for name in ("jobs", "scripts", "state", "."):
 
     @pytest.mark.parametrize("trick", list(HIDDEN))
     @pytest.mark.parametrize("name", ["secrets.toml", "state/audit.key"])
-    def test_S_secrets_and_the_journals_key_cannot_be_read(
+    def test_P11_U15_secrets_and_the_journals_key_cannot_be_read(
         runner: ProcessRunner, home: Path, free: Path, trick: str, name: str
     ) -> None:
         script = HIDDEN[trick].format(name)
         assert leak(runner, home, free, script) == ""
         assert name in ("secrets.toml", "state/audit.key")
 
-    def test_S_spools_cannot_be_read_or_written(runner: ProcessRunner, home: Path) -> None:
+    def test_P11_U15_spools_cannot_be_read_or_written(runner: ProcessRunner, home: Path) -> None:
         walled(runner, "echo a secret of another run")
         script = """
         cat "$H"/state/spool/*.log "${HORAE_OUTPUT%.d}.log"; for f in /proc/$PPID/fd/*; do timeout 1 cat $f; done
@@ -191,7 +193,9 @@ for name in ("jobs", "scripts", "state", "."):
         assert (result.stdout, result.exit_code) == ("", 0), result
         assert walled(runner, 'echo fine; : >"$HORAE_OUTPUT/x"; rm "$HORAE_OUTPUT/x"').exit_code == 0
 
-    def test_S_another_live_run_s_folder_and_processes_are_out_of_reach(runner: ProcessRunner, home: Path) -> None:
+    def test_P11_U15_another_live_run_s_folder_and_processes_are_out_of_reach(
+        runner: ProcessRunner, home: Path
+    ) -> None:
         async def story() -> tuple[Result, Result]:
             one = sh('echo mine >"$HORAE_OUTPUT/x"; echo $$ $HORAE_OUTPUT; exec sleep 20', landlock=True)
             task = asyncio.create_task(carry_out(runner, one))
@@ -209,7 +213,7 @@ for name in ("jobs", "scripts", "state", "."):
         assert made.read_text() == "mine\n"
         assert one.ended_by == "enough"
 
-    def test_S_what_a_run_may_do(runner: ProcessRunner, home: Path, tmp_path: Path, free: Path) -> None:
+    def test_P11_U15_what_a_run_may_do(runner: ProcessRunner, home: Path, tmp_path: Path, free: Path) -> None:
         (tmp_path / "beside" / "folder").mkdir()
         (tmp_path / "beside" / "file").write_text("old")
         script = """
@@ -228,7 +232,7 @@ for name in ("jobs", "scripts", "state", "."):
         assert result.files == ("files",)
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root may become somebody else")
-    def test_S_nobody_s_run_learns_nothing_of_its_gateway_and_shim(tmp_path: Path) -> None:
+    def test_P11_U15_nobody_s_run_learns_nothing_of_its_gateway_and_shim(tmp_path: Path) -> None:
         """Root's runs do: the kernel shows what a process has in memory to whoever may measure it."""
         script = "for f in maps environ; do cat /proc/$PPID/$f /proc/$(cut -d' ' -f4 /proc/$PPID/stat)/$f; done; true"
         (result,) = run_as_nobody(tmp_path, sh(script, landlock=True))
@@ -237,7 +241,7 @@ for name in ("jobs", "scripts", "state", "."):
 
     # ── what changes while a shim lives
 
-    def test_S_secrets_that_are_replaced_stay_hidden(runner: ProcessRunner, home: Path, free: Path) -> None:
+    def test_P11_U15_secrets_that_are_replaced_stay_hidden(runner: ProcessRunner, home: Path, free: Path) -> None:
         assert leak(runner, home, free, f"cat {home}/secrets.toml") == ""
         shim = shim_pid(home)
         for way in ("rename", "write", "remove and write"):
@@ -250,7 +254,7 @@ for name in ("jobs", "scripts", "state", "."):
             assert leak(runner, home, free, f"cat {home}/secrets.toml") == "", way
         assert shim_pid(home) == shim, "all by one shim"
 
-    def test_S_secrets_that_appear_later_are_hidden(tmp_path: Path, free: Path) -> None:
+    def test_P11_U15_secrets_that_appear_later_are_hidden(tmp_path: Path, free: Path) -> None:
         home = furnish(tmp_path / "home")
         (home / "secrets.toml").unlink()
         (home / "state" / "audit.key").unlink()
@@ -264,7 +268,7 @@ for name in ("jobs", "scripts", "state", "."):
             runner.close()
 
     @pytest.mark.parametrize("name", ["secrets.toml", "state/audit.key", "state/output/new", "jobs/new.md", "new"])
-    def test_S_what_appears_while_a_run_is_live_is_behind_its_walls(
+    def test_P11_U15_what_appears_while_a_run_is_live_is_behind_its_walls(
         runner: ProcessRunner, home: Path, free: Path, name: str
     ) -> None:
         """Written beside it first, and renamed, as editors do: before and after the run began."""
@@ -287,20 +291,22 @@ for name in ("jobs", "scripts", "state", "."):
             assert (free / "leak").read_text() == "", result
 
     @pytest.mark.parametrize("name", ["secrets.toml~", "secrets.toml.bak", ".secrets.toml.swp", "secrets.toml.orig"])
-    def test_S_what_an_editor_leaves_of_the_secrets_is_hidden_too(
+    def test_P11_U15_what_an_editor_leaves_of_the_secrets_is_hidden_too(
         runner: ProcessRunner, home: Path, free: Path, name: str
     ) -> None:
         (home / name).write_text(SECRET)
         assert leak(runner, home, free, f"cat {home}/{name}") == ""
 
-    def test_S_folders_made_later_can_be_used_by_the_next_run(runner: ProcessRunner, home: Path) -> None:
+    def test_P11_U15_folders_made_later_can_be_used_by_the_next_run(runner: ProcessRunner, home: Path) -> None:
         assert walled(runner, f"echo x >{home}/../new/x").exit_code != 0
         (home.parent / "new").mkdir()
         assert walled(runner, f"echo x >{home}/../new/x && mkdir {home}/../new/y").exit_code == 0
         (home.parent / "new").rename(home.parent / "old")
         assert walled(runner, f"echo x >{home}/../old/x").exit_code == 0
 
-    def test_S_what_is_put_into_the_home_later_can_be_read_by_the_next_run(runner: ProcessRunner, home: Path) -> None:
+    def test_P11_U15_what_is_put_into_the_home_later_can_be_read_by_the_next_run(
+        runner: ProcessRunner, home: Path
+    ) -> None:
         walled(runner, "true")
         (home / "notes.md").write_text("notes\n")
         (home / "jobs" / "b.md").write_text("b\n")
@@ -328,7 +334,7 @@ for name in ("jobs", "scripts", "state", "."):
         return real, real
 
     @pytest.mark.parametrize("kind", ["a link", "words", "deep", "a common beginning", "names of its own parts"])
-    def test_S_wherever_the_home_lies(tmp_path: Path, kind: str) -> None:
+    def test_P11_U15_wherever_the_home_lies(tmp_path: Path, kind: str) -> None:
         real, said = place(tmp_path, kind)
         holds(real, said)
         if kind == "a common beginning":
@@ -354,7 +360,7 @@ for name in ("jobs", "scripts", "state", "."):
         assert after == {name: text for name, text in before.items() if not name.startswith("state/output/")}
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root may write to /")
-    def test_S_a_home_directly_below_the_root(tmp_path: Path) -> None:
+    def test_P11_U15_a_home_directly_below_the_root(tmp_path: Path) -> None:
         home = Path("/") / f"horae-test-{os.getpid()}"
         try:
             holds(furnish(home), home)
@@ -362,7 +368,7 @@ for name in ("jobs", "scripts", "state", "."):
             shutil.rmtree(home)
 
     @pytest.mark.parametrize("name", ["jobs", "scripts", "config.toml", "state", "skills"])
-    def test_S_what_is_a_link_in_the_home_is_behind_the_walls_too(tmp_path: Path, name: str) -> None:
+    def test_P11_U15_what_is_a_link_in_the_home_is_behind_the_walls_too(tmp_path: Path, name: str) -> None:
         """As people do who keep such files in a repository of their own."""
         home = furnish(tmp_path / "home")
         (tmp_path / "dotfiles").mkdir()
@@ -381,7 +387,7 @@ for name in ("jobs", "scripts", "state", "."):
         assert result.stdout == before
 
     @pytest.mark.parametrize("where", ["dotfiles", "home"])
-    def test_S_secrets_behind_a_link_are_hidden(tmp_path: Path, free: Path, where: str) -> None:
+    def test_P11_U15_secrets_behind_a_link_are_hidden(tmp_path: Path, free: Path, where: str) -> None:
         home = furnish(tmp_path / "home")
         (tmp_path / "dotfiles").mkdir()
         target = tmp_path / where / "kept.toml"
@@ -420,7 +426,7 @@ for name in ("jobs", "scripts", "state", "."):
         assert alive(run["id"]) == []
         return {**run, "stdout": said["stdout"], "stderr": said["stderr"]}
 
-    def test_S_a_run_may_look(whole: TestHome) -> None:
+    def test_P11_U15_a_run_may_look(whole: TestHome) -> None:
         script = "set -e; $H list; $H next; $H --json status >/dev/null; $H runs; $H show hi; $H why hi next\n"
         run = inside(whole, script)
         assert run["state"] == "completed", run
@@ -440,7 +446,7 @@ for name in ("jobs", "scripts", "state", "."):
             'setsid env -i HORAE_HOME="$HORAE_HOME"',
         ],
     )
-    def test_S_a_run_changes_nothing(whole: TestHome, how: str) -> None:
+    def test_P11_U15_a_run_changes_nothing(whole: TestHome, how: str) -> None:
         words = "\n".join(f'{how} $H {command}; echo "=$?"' for command in COMMANDS)
         run = inside(whole, words)
         assert run["state"] == "completed"
@@ -465,7 +471,7 @@ for verb, args in (("run", {{"job": "hi"}}), ("pause", {{"job": "hi", "reason": 
 """
 
     @pytest.mark.parametrize("waits", [True, False])
-    def test_S_a_run_changes_nothing_by_the_socket_itself(whole: TestHome, tmp_path: Path, waits: bool) -> None:
+    def test_P11_U15_a_run_changes_nothing_by_the_socket_itself(whole: TestHome, tmp_path: Path, waits: bool) -> None:
         """Also one that does not wait for the answer, and is gone when the gateway looks for who it was."""
         code = tmp_path / "raw.py"
         code.write_text(RAW.format(waits=waits))
@@ -475,7 +481,7 @@ for verb, args in (("run", {{"job": "hi"}}), ("pause", {{"job": "hi", "reason": 
         assert whole.runs("hi") == []
         assert whole.jobs()["hi"]["state"] == "active"
 
-    def test_S_the_home_of_a_gateway_is_behind_walls(whole: TestHome) -> None:
+    def test_P11_U15_the_home_of_a_gateway_is_behind_walls(whole: TestHome) -> None:
         (whole.path / "secrets.toml").write_text(SECRET)
         (whole.path / "secrets.toml").chmod(0o600)
         script = """
@@ -485,17 +491,17 @@ for verb, args in (("run", {{"job": "hi"}}), ("pause", {{"job": "hi", "reason": 
         run = inside(whole, script)
         assert run["stdout"] == "0\necho hi\n"
 
-    def test_S_a_job_without_walls_may_write(whole: TestHome) -> None:
+    def test_P11_U15_a_job_without_walls_may_write(whole: TestHome) -> None:
         run = inside(whole, 'echo x >"$HORAE_HOME/notes" && echo wrote\n', landlock="off")
         assert run["stdout"] == "wrote\n"
         assert (whole.path / "notes").exists()
 
-    def test_S_doctor_says_so(whole: TestHome) -> None:
+    def test_P11_U15_doctor_says_so(whole: TestHome) -> None:
         assert "runs are kept out of the home" in whole.horae("doctor", status=None).out
 
 else:
 
-    def test_S_without_landlock_nothing_claims_it(tmp_path: Path) -> None:
+    def test_P11_U15_without_landlock_nothing_claims_it(tmp_path: Path) -> None:
         home = new_home(tmp_path / "home")
         home.config('landlock = "on"\n')
         said = home.horae("doctor", status=None).out

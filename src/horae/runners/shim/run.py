@@ -307,7 +307,8 @@ class Run:
     def _clear(self) -> None:
         ended = self._status is not None
         self._hurried = True
-        names, _ = self._tree.clear(self._group, self.reap, PROOF_S, self._pid)
+        kill = None if self._box is None else self._box.kill
+        names, _ = self._tree.clear(self._group, self.reap, PROOF_S, self._pid, kill)
         self._killed += names
         if not ended:
             self._kill_at = time.monotonic()

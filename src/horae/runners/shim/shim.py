@@ -125,8 +125,7 @@ class Shim:
         """Runs that are to end, and whose order was not carried out yet."""
         self._ends = False
         self._group: str | None = None
-        """The control group in which there is a box for each run that wants one."""
-        self._bounds: frozenset[str] = frozenset()
+        """The control group, its own, in which there is a box for each run."""
         self._bound: Bound | None = None
         """The thread that works now, where it is not the main one."""
         self._wake = Wake(*SIGNALS)
@@ -164,7 +163,8 @@ class Shim:
                 self._carry_out(message["run"])
             elif "scope" in message:
                 self._group = own_group()
-                self._bounds = prepare(self._group) if self._group else frozenset[str]()
+                if self._group is not None:
+                    prepare(self._group)
 
     def _work_behind(self, walls: Walls) -> None:
         """The same on a thread that is bound."""
@@ -228,8 +228,7 @@ class Shim:
         if order["fresh"]:
             os.ftruncate(self._spool, 0)
             self._open()
-        wants = self._group is not None and order["tight"] and self._bounds
-        box = Box.make(self._group, order["run"]) if wants and self._group else None
+        box = Box.make(self._group, order["run"]) if self._group is not None else None
         run = Run(order, self._base["folder"], self._base["output"], self._free, box)
         failed = run.begin(self._poll)
         asked = self._asked.pop(run.id, None)

@@ -164,11 +164,16 @@ class Tree:
         return len(found)
 
     def clear(
-        self, group: int | None, reap: Callable[[], bool], bound_s: float, main: int | None = None
+        self,
+        group: int | None,
+        reap: Callable[[], bool],
+        bound_s: float,
+        main: int | None = None,
+        kill: Callable[[], object] | None = None,
     ) -> tuple[list[str], bool]:
         """Kill all of it. Returns what it was, but for `main` and zombies; and whether it is proved that nothing is left.
 
-        `reap` takes note of what has ended, and says whether no child is left.
+        `reap` takes note of what has ended, and says whether no child is left. `kill` is the kernel's own way to kill all.
         """
         if not LINUX:
             if group is not None:
@@ -188,6 +193,8 @@ class Tree:
                     and fields[0] not in (b"Z", b"X")
                 ):
                     names[pid] = name_of(pid)
+            if kill is not None:
+                kill()
             for pid in found:
                 send(pid, signal.SIGKILL)
             if reap():
