@@ -26,7 +26,7 @@ WAITING = (  # for a person, and for locks that others hold for an instant
 )
 LOCKS = (  # of other processes: nobody tells when one is let go
     "runners/former.py",
-    "runners/pool.py",
+    "runners/liveshim.py",
 )
 BROAD_EXCEPT = (
     "engine/gateway.py",  # the loop that must go on

@@ -331,15 +331,18 @@ def test_O4_without_room_for_a_process_a_slot_waits_for_it(home: TestHome) -> No
     with running(home) as gateway:
         home.json("add", "every 1h", "--script", "hi.sh", "--name", "Hourly")
         home.json("run", "hourly", "--wait")
-        (pid,) = shims(home.path).values()
-        usual = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        full = max(map(int, os.listdir(f"/proc/{pid}/fd"))) + 3  # room for one pipe, not for two
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (full, usual[1]))
+        ready = [*shims(home.path).values()]
+        usual = resource.prlimit(ready[0], resource.RLIMIT_NOFILE)
+        for pid in ready:
+            used = {*map(int, os.listdir(f"/proc/{pid}/fd"))}
+            room_for_one_pipe = [number for number in range(100) if number not in used][:3]  # not for two
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (room_for_one_pipe[-1] + 1, usual[1]))
         home.write("soon", schedule=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 1)), script="hi.sh")
         gateway.says("the machine has no room for another process (Too many open files): nothing is started for 5 s")
         assert "no room for another process" in str(home.json("status", status=None)["problems"])
         assert home.sql("SELECT DISTINCT state FROM run WHERE reason LIKE '%no room%'") == [("released",)]
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, usual)
+        for pid in ready:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, usual)
         until(lambda: [run["state"] for run in home.runs("soon", "--state", "completed")], "it runs once there is room")
         (slot,) = home.json("why", "soon")["occurrences"]
         assert any("released at" in line and "no room" in line for line in slot["story"]), slot["story"]

@@ -168,7 +168,7 @@ def patch_wiring(service: Any, desk: str) -> None:
             FAULTS.at("run", "after")
             return result
 
-    shims = import_module("horae.runners.pool").Shim
+    shims = import_module("horae.runners.liveshim").LiveShim
     real_tell = shims.tell
 
     async def tell(self: Any, message: Any) -> None:

@@ -15,198 +15,23 @@ import fcntl
 import json
 import logging
 import os
-import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 from horae.errors import Exhausted
-from horae.limits import SHIM_IDLE_S, SHIMS_WARM, SPOOL_BYTES
+from horae.limits import SHIM_IDLE_S, SHIMS_WARM
+from horae.runners.liveshim import LOOK_EVERY_S, LiveShim, is_open
 from horae.runners.room import HINT, exhausted
 from horae.runners.scopes import Scopes
-from horae.runners.shim.spool import ENDED, RESULT, Damaged, Newer, records
-from horae.runners.spools import READ_BYTES, Gathered, is_free
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BEGIN = f"import sys; sys.path.insert(0, {ROOT!r}); from horae.runners.shim.template import main; main(3)"
-LOOK_EVERY_S = 0.02
 ANSWER_S = 5.0  # a fork takes a millisecond
-FEW_BYTES = 16384  # most records of a run; a longer one is read again as a whole
 SCOPE_LOOKS = 50  # a second: systemd carries out its orders a moment later
 
 log = logging.getLogger("horae.runners")
-
-
-class Shim:
-    """One shim, as its gateway sees it."""
-
-    def __init__(self, stem: str, channel: socket.socket, spool: int, pid: int) -> None:
-        self.path, self.folder = f"{stem}.log", f"{stem}.d"
-        self.channel = channel
-        self._pid = pid
-        self.sound = True
-        """Whether it may take another run."""
-        self.left = False
-        """Whether its run is left to itself: the next gateway needs its spool."""
-        self.closed = False
-        self.idle_since_s = 0.0
-        self.run: Gathered | None = None
-        """What is known of the run that it carries out."""
-        self._over: asyncio.Future[None] | None = None
-        self._started: Callable[[Gathered], None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._spool = spool
-        self._at = 0
-        self._ordered = self._ended = 0
-        """How many runs it was given, and of how many it has said that they are over."""
-        self._sending = asyncio.Lock()
-        """So that a message is not sent in the middle of another one, which is sent in parts."""
-
-    @property
-    def alive(self) -> bool:
-        """Whether its end of the socket is open."""
-        return _is_open(self.channel)
-
-    @property
-    def is_watched(self) -> bool:
-        """Whether its end would be noticed at once."""
-        return self._loop is asyncio.get_running_loop()
-
-    async def carry_out(
-        self, order: dict[str, Any], started: Callable[[Gathered], None], *, collected: bool
-    ) -> Gathered:
-        """Give it an order, and gather what comes of it until its result is there or its spool will never have it.
-
-        `collected` says whether nobody needs any more what its spool holds.
-        """
-        loop = asyncio.get_running_loop()
-        if (
-            self._loop is not loop
-        ):  # for as long as it lives: to begin and end it with each run costs as much as the rest
-            self._loop, self._sending = loop, asyncio.Lock()
-            loop.add_reader(self.channel.fileno(), self._rung)
-        gathered = self.run = Gathered(order["run"])
-        self._over, self._started = loop.create_future(), started
-        fresh = self._at > SPOOL_BYTES and collected
-        if fresh:
-            self._at = 0
-        self._ordered += 1
-        try:
-            await self.tell({"run": {**order, "fresh": fresh}})
-            await self._over
-            while gathered.end is None and not is_free(self.path):  # noqa: ASYNC110  it is gone, and cleaned up after
-                await asyncio.sleep(LOOK_EVERY_S)
-            self._collect(gathered)
-        finally:
-            self.run = self._over = self._started = None
-        if gathered.end is None or gathered.end.get("left") or not gathered.end.get("proved", True):
-            self.sound = False
-        return gathered
-
-    async def tell(self, message: dict[str, Any]) -> None:
-        """Send it a message. One that is gone is noticed elsewhere."""
-        said = json.dumps(message, separators=(",", ":")).encode()
-        data = len(said).to_bytes(4, "little") + said
-        async with self._sending:
-            with contextlib.suppress(OSError):
-                await self._send(data)
-
-    async def _send(self, data: bytes) -> None:
-        try:
-            sent = self.channel.send(data)
-        except BlockingIOError:
-            sent = 0
-        if sent < len(data):
-            await asyncio.get_running_loop().sock_sendall(self.channel, data[sent:])
-
-    def go_on(self) -> None:
-        """It should have ended its run by now: its program may have stopped it."""
-        if not self.closed and self.alive:  # so its number is its own
-            with contextlib.suppress(OSError):
-                os.kill(self._pid, signal.SIGCONT)
-
-    def close(self) -> None:
-        """Let go of it: it ends after what it does."""
-        if not self.closed:
-            self._unwatch()
-            self.sound, self.closed = False, True
-            self.channel.close()
-            os.close(self._spool)
-
-    def remove(self) -> None:
-        """Its spool has been collected."""
-        with contextlib.suppress(OSError):
-            os.unlink(self.path)
-
-    def _unwatch(self) -> None:
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.remove_reader(self.channel.fileno())
-        self._loop = None
-
-    def _rung(self) -> None:
-        """It has written something, or is gone."""
-        try:
-            said = self.channel.recv(4096)
-        except BlockingIOError:
-            return
-        except OSError:
-            said = b""
-        there = said != b""
-        self._ended += said.count(ENDED)
-        gathered = self.run
-        if gathered is not None:
-            known = gathered.pid
-            self._collect(gathered)
-            if gathered.end is None and self._ended == self._ordered:
-                self._damaged(gathered, "the result that was written is not to be found")
-            if known is None and gathered.pid is not None and self._started is not None:
-                self._started(gathered)
-        if not there:
-            self._unwatch()
-            self.sound = False
-        ended = not there or (gathered is not None and gathered.end is not None)
-        if ended and self._over is not None and not self._over.done():
-            self._over.set_result(None)
-
-    def _collect(self, gathered: Gathered) -> None:
-        """Take in what is new in the spool."""
-        size = FEW_BYTES
-        while gathered.end is None and (data := os.pread(self._spool, size, self._at)):
-            read = 0
-            try:
-                for kind, payload, end in records(data):
-                    gathered.take(kind, payload)
-                    read = end
-                    if kind == RESULT:
-                        break
-            except (Damaged, Newer) as error:
-                self._damaged(gathered, f"{error}, counted from byte {self._at}")
-                return
-            self._at += read
-            if read == 0 and (len(data) < size or size == READ_BYTES):
-                return
-            size = READ_BYTES if read == 0 else FEW_BYTES
-
-    def _damaged(self, gathered: Gathered, why: str) -> None:
-        """Nothing behind it can be believed: let the shim end after its run."""
-        if gathered.damage is None:
-            log.error("%s: %s", self.path, why)
-            gathered.damage = f"its spool cannot be read to its end: {why}"
-        self.sound = False
-        with contextlib.suppress(OSError):
-            self.channel.shutdown(socket.SHUT_WR)
-
-
-def _is_open(channel: socket.socket) -> bool:
-    """Whether somebody holds the other end."""
-    try:
-        return channel.recv(4096, socket.MSG_PEEK) != b""
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
 
 
 class Pool:
@@ -219,9 +44,9 @@ class Pool:
         self._name = name
         self._base = base
         self._count = 0
-        self._idle: list[Shim] = []
-        self.busy: dict[str, Shim] = {}
-        self.uncollected: dict[str, Shim] = {}
+        self._idle: list[LiveShim] = []
+        self.busy: dict[str, LiveShim] = {}
+        self.uncollected: dict[str, LiveShim] = {}
         """Whose spool has the results of runs that nobody has stored yet."""
         self._template: socket.socket | None = None
         self._template_pid = 0
@@ -229,7 +54,7 @@ class Pool:
         self._forking: asyncio.Lock | None = None
         self._closed = False
 
-    async def take(self, run_id: str) -> Shim:
+    async def take(self, run_id: str) -> LiveShim:
         """A shim for a run. Raises Exhausted when the machine has no room for one more process."""
         while self._idle:
             shim = self._idle.pop()
@@ -264,7 +89,7 @@ class Pool:
         if shim is not None and shim.closed and self.is_collected(shim):
             shim.remove()
 
-    def is_collected(self, shim: Shim) -> bool:
+    def is_collected(self, shim: LiveShim) -> bool:
         """Whether all results that its spool holds are stored."""
         return shim not in self.uncollected.values()
 
@@ -292,7 +117,7 @@ class Pool:
             os.close(self._gate)
             self._gate = None
 
-    def _let_go(self, shim: Shim) -> None:
+    def _let_go(self, shim: LiveShim) -> None:
         shim.close()
         if not shim.left and self.is_collected(shim):
             shim.remove()
@@ -307,7 +132,7 @@ class Pool:
 
     # ── template
 
-    async def _fork(self) -> Shim:
+    async def _fork(self) -> LiveShim:
         self._forking = self._forking or asyncio.Lock()
         async with self._forking:
             for _ in range(2):
@@ -320,7 +145,7 @@ class Pool:
                     raise refusal from error
             raise Exhausted("the process that starts programs ends as soon as it has begun", HINT)
 
-    async def _forked(self, template: socket.socket) -> Shim:
+    async def _forked(self, template: socket.socket) -> LiveShim:
         """Ask for one shim. Raises OSError, of which ConnectionError says that the template is gone."""
         os.makedirs(self._folder, mode=0o700, exist_ok=True)  # somebody may have taken it away
         self._count += 1
@@ -344,7 +169,7 @@ class Pool:
                 raise OSError(answer["errno"], os.strerror(answer["errno"]))
             ours.pop_all()
         asyncio.get_running_loop().add_reader(template.fileno(), self._look_at_template)
-        shim = Shim(stem, channel, reading, answer["pid"])
+        shim = LiveShim(stem, channel, reading, answer["pid"])
         if await asyncio.to_thread(self._in_scope, os.path.basename(stem), answer["pid"]):
             await shim.tell({"scope": True})
         return shim
@@ -415,7 +240,7 @@ class Pool:
 
     def _look_at_template(self) -> None:
         """It says nothing that it was not asked for: it has ended."""
-        if self._template is not None and not _is_open(self._template):
+        if self._template is not None and not is_open(self._template):
             self._template_is_gone()
 
     def _template_is_gone(self) -> None:
