@@ -42,14 +42,15 @@ class House:
         self.path = WORK / f"{name}-{os.getpid()}-{time.time_ns() % 10**9}"
         self.jobs = self.path / "jobs"
         self.scripts = self.path / "scripts"
-        self.runs = self.path / "runs.log"
+        self.beside = self.path.with_name(f"{self.path.name}-beside")  # runs may not write to the home
+        self.runs = self.beside / "runs.log"
         self.gateway = None
         self._config = [f"commands = {list(commands)!r}".replace("'", '"')]
         if parallel is not None:
             self._config.append(f"parallel = {parallel}")
 
     def __enter__(self):
-        WORK.mkdir(parents=True, exist_ok=True)
+        self.beside.mkdir(parents=True, exist_ok=True)
         self.run("init")
         (self.path / "config.toml").write_text("\n".join(self._config) + "\n", encoding="utf-8")
         return self
@@ -57,6 +58,7 @@ class House:
     def __exit__(self, *_):
         self.kill()
         shutil.rmtree(self.path, ignore_errors=True)
+        shutil.rmtree(self.beside, ignore_errors=True)
 
     @property
     def env(self):

@@ -50,7 +50,7 @@ def floor(count):
             for _ in range(count):
                 start = time.time()
                 os.waitpid(os.posix_spawn(shell, [shell, str(house.scripts / name)], env), 0)
-                late.append(stamps(house.path)[-1][1] - start)
+                late.append(stamps(house.beside)[-1][1] - start)
             record("lateness", f"floor {name}", **quantiles(late))
 
 
@@ -65,7 +65,7 @@ def alone(count):
         cpu = cpu_seconds(house.pid)
         house.wait_settled(count * len(kinds), timeout=count * len(kinds) + 60, poll=0.5)
         cpu = cpu_seconds(house.pid) - cpu
-        late = {int(name[1:]): at - (first + int(name[1:])) for name, at in stamps(house.path)}
+        late = {int(name[1:]): at - (first + int(name[1:])) for name, at in stamps(house.beside)}
         for k, kind in enumerate(kinds):
             mine = [value for i, value in late.items() if i % len(kinds) == k]
             record("lateness", f"alone {kind}", **quantiles(mine), cpu_ms_each=cpu / len(late) * 1e3)
@@ -88,7 +88,7 @@ def burst(count, kind):
         done = house.wait_settled(count, timeout=120)
         cpu = cpu_seconds(house.pid) - cpu
         ran = house.ask("SELECT count(*) FROM occurrence WHERE outcome = 'ran'")[0][0]
-        late = [at - due for _, at in stamps(house.path)]
+        late = [at - due for _, at in stamps(house.beside)]
         record(
             "lateness",
             f"burst {kind}",
