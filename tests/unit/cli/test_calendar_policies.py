@@ -56,7 +56,7 @@ def test_a_dense_job_is_counted_with_what_may_be_excluded_and_that_is_said(home:
 
 
 def test_a_spread_run_stands_on_the_day_on_which_it_is_due(home: TestHome) -> None:
-    home.json("add", "every day at 23:50", "--script", "hi.sh", "--name", "Late", "--spread", "6h")
+    home.write("late", id="0c1d2e3f4a5b", schedule="every day at 23:50", script="hi.sh", spread="6h")
     answer = home.json("calendar", *FROM, "--days", "3")
     off = timedelta(seconds=spread_offset_s(answer["jobs"][0]["job_id"], 6 * 3600))
     assert off > timedelta(minutes=10)
