@@ -37,8 +37,9 @@ def assemble(home: str, *, actor: str, gateway: bool) -> tuple[Home, Callable[[]
         store.close()
         backing.close()
 
-    facts = facts_of(settings, store, ProcessRunner(settings, scripts_of(settings)))
-    whole = home_over(settings, backing, store, clock, facts, actor=actor, gateway=gateway)
+    runner = ProcessRunner(settings, scripts_of(settings))
+    facts = facts_of(settings, store, runner)
+    whole = home_over(settings, backing, store, clock, facts, runner.ask_left, actor=actor, gateway=gateway)
     return replace(whole, gateway=anybody_alive(whole)) if backing.shared else whole, close
 
 
@@ -62,6 +63,7 @@ def home_over(
     store: Store,
     clock: SystemClock,
     facts: Callable[[Job], Facts],
+    ask_left: Callable[[str], bool],
     *,
     actor: str,
     gateway: bool,
@@ -82,7 +84,7 @@ def home_over(
         entropy=os.urandom,
         targets=unreachable,
         facts=facts,
-        ask_left=ProcessRunner(settings).ask_left,
+        ask_left=ask_left,
         machine=partial(machine_of, settings),
         wake=wake,
         gateway=gateway,

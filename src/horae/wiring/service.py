@@ -88,7 +88,15 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         ports = Ports(owner, clock, writer, ready, sender, settings, slots, Lease(clock), _terms(settings))
         gateway = Gateway(ports, slots, runner.stop_all, __version__, shared=backing.shared)
         whole = home_over(
-            settings, backing, writer, clock, ready.facts, actor="gateway", gateway=True, wake=gateway.wake
+            settings,
+            backing,
+            writer,
+            clock,
+            ready.facts,
+            runner.ask_left,
+            actor="gateway",
+            gateway=True,
+            wake=gateway.wake,
         )
         mending = Mending(whole)
         store.listen(mending.tell)
