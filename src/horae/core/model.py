@@ -196,27 +196,6 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """One delivery, ready to be sent: what, about which run, to which target. The key makes a repeat harmless."""
-
-    delivery_id: int
-    run_id: str
-    target: str
-    title: str
-    body: str
-    alert: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What a sender knows after trying: the event for the delivery's table, and evidence or the reason."""
-
-    event: str
-    evidence: str | None = None
-    reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Owner:
     """Which process holds claims. A pid alone proves nothing: it is reused, and other hosts have it too."""
 

@@ -8,7 +8,7 @@ nothing but the `Tx`, because a store may run it again after a full disk or a lo
 from __future__ import annotations
 
 from horae.ports.home import Home, Machine, Ports, Settings, Source
-from horae.ports.outside import Clock, Closed, Folder, Key, Runner, Scripts, Sender, Trust, Turns
+from horae.ports.outside import Clock, Closed, Folder, Key, Runner, Scripts, Sender, Targets, Tools, Trust, Turns
 from horae.ports.reading import Past, Reader, Record
 from horae.ports.store import Documents, Gone, Jobs, Journal, Orphan, Outbox, Pruning, Runs, Store, Tx, Zones
 
@@ -37,6 +37,8 @@ __all__ = [
     "Settings",
     "Source",
     "Store",
+    "Targets",
+    "Tools",
     "Trust",
     "Turns",
     "Tx",

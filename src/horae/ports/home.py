@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from horae.core.delivery import Alerts, Heartbeat, Platform, Quiet
 from horae.core.exclusion import Calendar
-from horae.core.model import Claim, Job, Owner, Receipt, Terms
+from horae.core.model import Claim, Job, Owner, Terms
 from horae.core.preflight import Facts
 from horae.core.retention import Retention
 from horae.errors import Problem
-from horae.ports.outside import Clock, Folder, Key, Runner, Scripts, Sender, Trust, Turns
+from horae.ports.outside import Clock, Folder, Key, Runner, Scripts, Targets, Trust, Turns
 from horae.ports.reading import Past, Reader
 from horae.ports.store import Store
 
@@ -54,6 +55,17 @@ class Settings:
     """Exclusion calendars by name."""
     retention: Retention = field(default_factory=Retention)
     """How long what is kept."""
+    platforms: dict[str, Platform] = field(default_factory=dict[str, Platform])
+    """Ways to reach people, by name; `local` is always there and not among them."""
+    targets: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Friendly names of targets."""
+    alerts: Alerts = field(default_factory=Alerts)
+    quiet: Quiet | None = None
+    heartbeat: Heartbeat | None = None
+    link: str | None = None
+    """Where people reach the dashboard, without a slash at its end; None: messages have no link."""
+    give_up_s: float = 86_400.0
+    """How long a message is tried that its target surely did not take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +101,8 @@ class Home:
     key: Callable[[], Key]
     """The key pair that signs in the name of this home."""
     entropy: Callable[[int], bytes]
-    targets: Callable[[str], str | None]
-    """Why a target cannot be reached, or None."""
+    targets: Targets
+    """From what a job says to whoever sends it."""
     facts: Callable[[Job], Facts]
     """What preflight must know about this machine to judge a job."""
     ask_left: Callable[[str], bool]

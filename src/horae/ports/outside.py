@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from horae.core.chain import Signer
 from horae.core.clockwatch import Reading
-from horae.core.model import Bounds, Job, Message, Order, Owner, Receipt, Result
+from horae.core.delivery import Address, Message, Platform, Receipt
+from horae.core.model import Bounds, Job, Order, Owner, Result
 from horae.core.preflight import Facts
+from horae.ports.command import Said
 from horae.ports.store import Orphan, Tx
 
 
@@ -127,22 +130,52 @@ class Trust(Protocol):
 
 
 class Sender(Protocol):
-    """One way to reach a target."""
+    """One platform, ready to send. It is made of a `Platform` and `Tools`, which needs no network."""
 
-    @property
-    def idempotent(self) -> bool:
-        """Whether a message that arrives twice is taken as one, by its delivery's id: then a crash leaves no doubt."""
+    def check(self, address: Address | None = None) -> str | None:
+        """Why nothing can be sent (to that address) as configured, in a sentence that says what to do; None when it can.
+
+        Looks at settings, secrets and this machine only: it is asked before each run.
+        """
         ...
 
-    def problem(self, target: str) -> str | None:
-        """Why this target cannot be reached as configured, or None."""
+    async def send(self, message: Message) -> Receipt:
+        """Try once, within the platform's time-out. What the target or the network does is never raised."""
         ...
 
-    def kept(self, run_id: str) -> Receipt | None:
-        """The receipt of a target that writing the run's end reaches by itself; None where something must be sent."""
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What senders need of the world."""
+
+    secrets: Callable[[Sequence[str]], tuple[dict[str, str], tuple[str, ...]]]
+    """Values of secrets by name, and the reasons why some have none."""
+    redact: Callable[[bytes], bytes]
+    """Takes the secrets of the home out of a file."""
+    ask: Callable[[Sequence[str], str, Mapping[str, str], float], Said]
+    """Run a program: argv, standard input, variables besides its environment, seconds. See `ports.command`."""
+    now: Callable[[], datetime]
+    home: str
+
+
+class Targets(Protocol):
+    """From what a job says to whoever sends it."""
+
+    def resolve(self, target: str, origin: str | None = None) -> tuple[Address, ...]:
+        """The addresses that a target means, each once. Raises Invalid, with the nearest names."""
         ...
 
-    async def send(self, message: Message) -> Receipt: ...
+    def platform(self, address: Address) -> Platform:
+        """What the settings say of it. Raises Invalid where they say nothing (any more)."""
+        ...
+
+    def sender(self, address: Address) -> Sender:
+        """Whoever sends there. Raises Invalid, also for settings that its kind cannot work with."""
+        ...
+
+    def problem(self, target: str, origin: str | None = None) -> str | None:
+        """Why a target cannot be reached as configured, or None."""
+        ...
 
 
 class Folder(Protocol):
