@@ -69,6 +69,18 @@ ATTACHMENTS_MAX = 20  # files that one result names: more is a folder, and is se
 SECRETS_BYTES_MAX = 1024 * 1024  # of secrets.toml: it is kept in memory, and each value is looked for in all output
 MEMORY_BYTES_MIN = 1024 * 1024  # of `limits.memory`: no program starts in less, and `512` was meant as `512M`
 
+# Who hears of it
+TARGET_CHARS_MAX = 400  # of a target: an address of mail has up to 254, and no chat's id is longer
+EXPECT_EVERY_MIN_S, EXPECT_EVERY_MAX_S = 60.0, 366 * 86400.0  # of `expect_every`: sooner is every run, later is never
+IN_A_ROW_MAX = 1000  # runs in a row, of `expect_output` and `pause_after`
+SENDS_MAX = 8  # messages that one gateway has under way at once, each to another address
+SEND_GRACE_S = 5.0  # past a platform's own time-out a send is given up, whatever its library does
+TRY_AGAIN_S, TRY_AGAIN_MAX_S = 5.0, 900.0  # before a message is tried again; it doubles from one to the other
+DIGEST_MAX = 200  # messages in one digest: more are many digests
+DIGEST_CHARS_MAX = 2000  # of each message in it; the whole is in the history
+REMINDERS_MAX = 30  # of one incident: whoever has not looked after a month will not
+INCIDENT_CHARS_MAX = 200  # of the cause that failures are grouped by
+
 # Exports of the journal
 EXPORT_LINE_CHARS_MAX = 16 * 1024 * 1024  # one entry: an edit holds its file twice, escaped twice; the head, all chains
 EXPORT_WHOLE_CHARS_MAX = 64 * 1024 * 1024  # of one that was laid out anew: it has to be held in memory as a whole

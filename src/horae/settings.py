@@ -12,6 +12,7 @@ from stat import S_ISREG
 from typing import Any, cast
 
 from horae.core.calendarform import Unread, calendar_of
+from horae.core.deliveryform import Delivery, delivery_of
 from horae.core.exclusion import Calendar
 from horae.core.retention import Retention, retention_of
 from horae.core.slug import NAMED, is_name
@@ -34,7 +35,15 @@ KEYS: dict[str, tuple[type, str]] = {
     "labels": (list, "a list of names"),
     "groups": (dict, "a table of numbers: how many runs of a group may be live at once"),
     "calendars": (dict, "a table of exclusion calendars"),
+    "platforms": (dict, "a table of platforms: ways to reach people"),
+    "targets": (dict, "a table of friendly names of targets"),
+    "alerts": (dict, "a table: to, fallback, remind, pause_after"),
+    "quiet": (dict, "a table: hours, timezone, digest"),
+    "heartbeat": (dict, "a table: url, every"),
+    "link": (str, "the URL of the dashboard"),
+    "delivery": (dict, "a table: give_up"),
 }
+UNSHOWN = ("store", "platforms", "targets", "heartbeat", "link")  # what stands there may hold a password
 CHOICES = {"on_stop": ("leave", "end"), "landlock": ("on", "off")}
 GROUP_MAX = 1000
 
@@ -49,6 +58,7 @@ def load(home: str, env: dict[str, str]) -> Settings:
     if "timezone" in values:
         _zone(path, values["timezone"])
     drain = _duration(path, "drain", values["drain"]) if "drain" in values else DRAIN_S
+    delivery = _delivery(path, values, timezone)
     return Settings(
         home=home,
         timezone=timezone,
@@ -64,7 +74,22 @@ def load(home: str, env: dict[str, str]) -> Settings:
         labels=_labels(path, values.get("labels", [])),
         groups=_groups(path, values.get("groups", {})),
         calendars=_calendars(path, values.get("calendars", {}), timezone),
+        platforms=delivery.platforms,
+        targets=delivery.targets,
+        alerts=delivery.alerts,
+        quiet=delivery.quiet,
+        heartbeat=delivery.heartbeat,
+        link=delivery.link,
+        give_up_s=delivery.give_up_s,
     )
+
+
+def _delivery(path: str, values: Mapping[str, Any], timezone: str) -> Delivery:
+    try:
+        return delivery_of(values, timezone)
+    except Invalid as error:
+        key = str(error.details.get("key"))
+        raise Invalid(f"{path}: {key}: {error.message}", error.hint, file=path, key=key) from error
 
 
 def _store(path: str, values: Mapping[str, Any], env: Mapping[str, str]) -> str | None:
@@ -189,7 +214,7 @@ def _check(path: str, key: str, value: object) -> None:
     if fine and key in CHOICES:
         fine = value in CHOICES[key]
     if not fine:
-        shown = "" if key == "store" else f", not {value!r}"
+        shown = "" if key in UNSHOWN else f", not {value!r}"
         raise Invalid(f"{path}: {key} must be {expected}{shown}", "see docs/reference/config.md", file=path, key=key)
 
 

@@ -9,12 +9,12 @@ from unittest import mock
 
 import pytest
 
-from horae.core.model import Claim, End, Message, Receipt
+from horae.core.model import End
 from horae.core.states import RUN, sources, terminal
 from horae.errors import Stale
 from horae.store.claimwrites import Writes
 from horae.store.owners import LEASE
-from tests.support.builders import MINUTE, SECOND, a_job, an_ending, an_owner, at, us, with_token
+from tests.support.builders import MINUTE, SECOND, a_job, addressed, an_ending, an_owner, at, us, with_token
 from tests.support.stores import SqliteUnderTest as UnderTest
 
 # ── claims
@@ -155,11 +155,11 @@ Verb = Callable[[Any, Any], Any]
 VERBS: dict[str, tuple[Verb, str]] = {  # the verb, and the state in which it is right
     "start": (lambda tx, c: tx.runs.start(c), "claimed"),
     "release": (lambda tx, c: tx.runs.release(c, "why"), "claimed"),
-    "block": (lambda tx, c: tx.runs.finish(c, an_ending("block", "no"), {}), "claimed"),
-    "complete": (lambda tx, c: tx.runs.finish(c, an_ending("complete"), {}), "running"),
-    "fail": (lambda tx, c: tx.runs.finish(c, an_ending("fail"), {}), "running"),
-    "cancel": (lambda tx, c: tx.runs.finish(c, an_ending("cancel"), {}), "running"),
-    "lose": (lambda tx, c: tx.runs.finish(c, an_ending("lose"), {}), "running"),
+    "block": (lambda tx, c: tx.runs.finish(c, an_ending("block", "no"), addressed(c)), "claimed"),
+    "complete": (lambda tx, c: tx.runs.finish(c, an_ending("complete"), addressed(c)), "running"),
+    "fail": (lambda tx, c: tx.runs.finish(c, an_ending("fail"), addressed(c)), "running"),
+    "cancel": (lambda tx, c: tx.runs.finish(c, an_ending("cancel"), addressed(c)), "running"),
+    "lose": (lambda tx, c: tx.runs.finish(c, an_ending("lose"), addressed(c)), "running"),
     "refuse": (lambda tx, c: tx.runs.refuse(c, "no room"), "running"),
     "refuse when asked to end": (
         lambda tx, c: (tx.runs.ask_to_end(c.run_id, actor="anna", reason="enough"), tx.runs.refuse(c, "no room")),
@@ -178,11 +178,11 @@ def brought_to(s: UnderTest, state: str) -> Any:
     if state in ("running", "finished", "settled"):
         s.do(lambda tx: tx.runs.start(claim))
     if state in ("finished", "settled"):
-        s.do(lambda tx: tx.runs.finish(claim, an_ending(), {}))
+        s.do(lambda tx: tx.runs.finish(claim, an_ending(), addressed(claim)))
     if state == "settled":
         s.do(lambda tx: tx.runs.settle(claim))
     if state == "blocked":
-        s.do(lambda tx: tx.runs.finish(claim, an_ending("block", "no"), {}))
+        s.do(lambda tx: tx.runs.finish(claim, an_ending("block", "no"), addressed(claim)))
     if state == "released":
         s.do(lambda tx: tx.runs.release(claim, "why"))
     return claim
@@ -260,101 +260,14 @@ def test_P3_progress_after_the_end_is_dropped(s: UnderTest) -> None:
     assert s.run(claim.run_id)["pid"] is None
 
 
-def test_P3_a_stale_owner_sends_nothing(s: UnderTest) -> None:
-    claim = brought_to(s, "finished")
-    with pytest.raises(Stale):
-        s.do(lambda tx: tx.outbox.begin(with_token(claim, claim.token + 1)))
-    assert [row["state"] for row in s.rows("SELECT state FROM delivery")] == ["pending"]
-
-
-def test_P3_a_stale_owner_records_no_delivery(s: UnderTest) -> None:
-    """The first owner stands still while it sends; the second adopts the run. The first one's receipt is void."""
-    claim = brought_to(s, "finished")
-    (message,) = s.do(lambda tx: tx.outbox.begin(claim))
-    second = s.sign_on("g2")
-    s.adopt(claim, second)
-    s.damage("DROP TRIGGER delivery_terminal")
-    s.damage("UPDATE delivery SET state = 'sending'")  # as if the second owner were sending right now
-    before = s.everything()
-    with pytest.raises(Stale):
-        s.do(lambda tx: tx.outbox.record(claim, message, Receipt("refuse", reason="timeout")))
-    assert s.everything() == before
-
-
-def test_P3_O3_a_receipt_with_a_wrong_token_changes_nothing(s: UnderTest) -> None:
-    claim = brought_to(s, "finished")
-    (message,) = s.do(lambda tx: tx.outbox.begin(claim))
-    before = s.everything()
-    for token in (claim.token - 1, claim.token + 1):
-        with pytest.raises(Stale):
-            s.do(lambda tx, token=token: tx.outbox.record(with_token(claim, token), message, Receipt("accept")))
-    assert s.everything() == before
-    s.do(lambda tx: tx.outbox.record(claim, message, Receipt("accept")))
-    assert [row["state"] for row in s.rows("SELECT state FROM delivery")] == ["delivered"]
-
-
-def test_P3_O3_a_delivery_with_a_wrong_token_is_not_given_up(s: UnderTest) -> None:
-    """Nobody is told: whoever gives up knows already that something went wrong."""
-    claim = finished_with(s, "desk", "phone")
-    desk = next(message for message in s.do(lambda tx: tx.outbox.begin(claim)) if message.target == "desk")
-    s.do(lambda tx: tx.outbox.record(claim, desk, Receipt("retry", reason="busy")))
-    before = s.everything()
-    for token in (claim.token - 1, claim.token + 1):
-        s.do(lambda tx, token=token: tx.outbox.give_up(with_token(claim, token), "our fault"))
-    assert s.everything() == before
-    s.do(lambda tx: tx.outbox.give_up(claim, "our fault"))
-    assert deliveries(s) == {"desk": "expired", "phone": "unknown"}
-
-
-def test_O3_what_has_come_to_its_end_is_not_given_up(s: UnderTest) -> None:
-    claim = finished_with(s, "desk", "phone")
-    desk, _ = sorted(s.do(lambda tx: tx.outbox.begin(claim)), key=lambda message: message.target)
-    s.do(lambda tx: tx.outbox.record(claim, desk, Receipt("accept")))
-    s.do(lambda tx: tx.outbox.give_up(claim, "our fault"))
-    assert deliveries(s) == {"desk": "delivered", "phone": "unknown"}
-
-
-def test_O3_a_receipt_of_what_was_not_sent_changes_nothing(s: UnderTest) -> None:
-    claim = brought_to(s, "finished")
-    ((number,),) = (row.values() for row in s.rows("SELECT id FROM delivery"))
-    before = s.everything()
-    message = Message(number, claim.run_id, "local", "t", "b", alert=False)
-    with pytest.raises(Stale):
-        s.do(lambda tx: tx.outbox.record(claim, message, Receipt("accept")))
-    assert s.everything() == before
-
-
-def finished_with(s: UnderTest, *targets: str) -> Claim:
-    """A run that has ended, and that is to be sent to all these."""
-    s.put(deliver=targets)
-    owner = s.sign_on()
-    s.clock.time = at("08:01")
-    (claim,) = s.claim(owner)
-    s.do(lambda tx: tx.runs.start(claim))
-    s.do(lambda tx: tx.runs.finish(claim, an_ending(), {}))
-    return claim
-
-
-def deliveries(s: UnderTest) -> dict[str, str]:
-    return {row["target"]: row["state"] for row in s.rows("SELECT target, state FROM delivery")}
-
-
-def test_a_delivery_is_recorded_once(s: UnderTest) -> None:
-    claim = brought_to(s, "finished")
-    (message,) = s.do(lambda tx: tx.outbox.begin(claim))
-    s.do(lambda tx: tx.outbox.record(claim, message, Receipt("accept")))
-    with pytest.raises(Stale):
-        s.do(lambda tx: tx.outbox.record(claim, message, Receipt("refuse")))
-
-
 def test_P3_O21_adoption_makes_the_former_owner_stale(s: UnderTest) -> None:
     claim = brought_to(s, "running")
     second = s.sign_on("g2")
     adopted = s.adopt(claim, second)
     assert adopted.token > claim.token
     with pytest.raises(Stale):
-        s.do(lambda tx: tx.runs.finish(claim, an_ending(), {}))
-    s.do(lambda tx: tx.runs.finish(adopted, an_ending("lose", "unknown"), {}))
+        s.do(lambda tx: tx.runs.finish(claim, an_ending(), addressed(claim)))
+    s.do(lambda tx: tx.runs.finish(adopted, an_ending("lose", "unknown"), addressed(adopted)))
     assert s.run(claim.run_id)["state"] == "unknown"
 
 
@@ -382,7 +295,7 @@ def test_O21_a_stale_claim_gives_back_nothing_of_the_attempt_after_it(s: UnderTe
     acts: dict[str, Callable[[Any], Any]] = {
         "release": lambda tx: tx.runs.release(claim, "why"),
         "refuse": lambda tx: tx.runs.refuse(claim, "no room"),
-        "retry": lambda tx: tx.runs.conclude_all([End(claim, an_ending("fail"), {}, retry_s=5.0)]),
+        "retry": lambda tx: tx.runs.conclude_all([End(claim, an_ending("fail"), addressed(claim), retry_s=5.0)]),
     }
     s.do(acts[verb])
     assert len(s.journal("retry_planned" if verb == "retry" else "released")) == 1
@@ -394,7 +307,7 @@ def test_O21_a_claim_whose_slot_is_planned_already_moves_it_no_more(s: UnderTest
     claim = brought_to(s, "running")
     s.damage("UPDATE occurrence SET state = 'planned' WHERE key = ?", claim.key)
     before = s.occurrence(claim.key)
-    s.do(lambda tx: tx.runs.conclude_all([End(claim, an_ending("fail"), {}, retry_s=5.0)]))
+    s.do(lambda tx: tx.runs.conclude_all([End(claim, an_ending("fail"), addressed(claim), retry_s=5.0)]))
     assert len(s.journal("retry_planned")) == 1
     assert s.occurrence(claim.key) == before
 
@@ -453,7 +366,7 @@ def test_what_waits_for_a_run_begins_when_that_is_over(s: UnderTest, way: str) -
     acts: dict[str, Callable[[Any], Any]] = {
         "called off": lambda tx: tx.runs.asked_to_end(owner),
         "refused when called off": lambda tx: tx.runs.refuse(claim, "no room"),
-        "retried": lambda tx: tx.runs.conclude_all([End(claim, an_ending("fail"), {}, retry_s=90.0)]),
+        "retried": lambda tx: tx.runs.conclude_all([End(claim, an_ending("fail"), addressed(claim), retry_s=90.0)]),
     }
     told = tells(s, acts.get(way, lambda tx: tx.runs.release(claim, "why")))
     assert told or not s.store.db.shared
@@ -497,102 +410,6 @@ def test_a_settled_occurrence_is_immutable(s: UnderTest) -> None:
             s.damage(f"UPDATE occurrence SET {change} WHERE key = ?", claim.key)
 
 
-def test_a_finished_delivery_is_immutable(s: UnderTest) -> None:
-    claim = brought_to(s, "finished")
-    (message,) = s.do(lambda tx: tx.outbox.begin(claim))
-    s.do(lambda tx: tx.outbox.record(claim, message, Receipt("accept")))
-    with pytest.raises(Exception, match="immutable"):
-        s.damage("UPDATE delivery SET state = 'pending'")
-
-
-# ── the outbox
-
-
-def test_each_target_has_a_delivery_row_from_the_moment_the_run_ended(s: UnderTest) -> None:
-    s.put(deliver=("local", "desk", "local"))
-    owner = s.sign_on()
-    s.clock.time = at("08:01")
-    (claim,) = s.claim(owner)
-    s.do(lambda tx: tx.runs.start(claim))
-    s.do(lambda tx: tx.runs.finish(claim, an_ending(message="news"), {}))
-    assert [(row["target"], row["state"]) for row in s.rows("SELECT * FROM delivery ORDER BY id")] == [
-        ("local", "pending"),
-        ("desk", "pending"),
-    ]
-    messages = s.do(lambda tx: tx.outbox.begin(claim))
-    assert [(message.target, message.body, message.title, message.alert) for message in messages] == [
-        ("local", "news", "Tides", False),
-        ("desk", "news", "Tides", False),
-    ]
-    assert s.do(lambda tx: tx.outbox.begin(claim)) == []
-
-
-def test_silence_is_written_down_and_not_sent(s: UnderTest) -> None:
-    s.put()
-    owner = s.sign_on()
-    s.clock.time = at("08:01")
-    (claim,) = s.claim(owner)
-    s.carry_out(claim, message="")
-    assert [(row["state"], row["reason"]) for row in s.rows("SELECT * FROM delivery")] == [
-        ("suppressed", "nothing to say")
-    ]
-    assert s.do(lambda tx: tx.outbox.begin(claim)) == []
-
-
-def test_a_target_that_the_end_itself_reaches_is_delivered_with_it(s: UnderTest) -> None:
-    s.put(deliver=("local", "desk"))
-    owner = s.sign_on()
-    s.clock.time = at("08:01")
-    (claim,) = s.claim(owner)
-    s.do(lambda tx: tx.runs.start(claim))
-    kept = {"local": Receipt("accept", evidence="here")}
-    assert s.do(lambda tx: tx.runs.finish(claim, an_ending(), kept)) is True
-    rows = s.rows("SELECT target, state, evidence FROM delivery ORDER BY id")
-    assert [tuple(row.values()) for row in rows] == [("local", "delivered", "here"), ("desk", "pending", None)]
-    assert [message.target for message in s.do(lambda tx: tx.outbox.begin(claim))] == ["desk"]
-
-
-def test_what_was_being_sent_in_a_crash_is_unknown(s: UnderTest) -> None:
-    s.put(deliver=("desk",))
-    owner = s.sign_on()
-    s.clock.time = at("08:01")
-    (claim,) = s.claim(owner)
-    s.do(lambda tx: tx.runs.start(claim))
-    s.do(lambda tx: tx.runs.finish(claim, an_ending(), {}))
-    s.do(lambda tx: tx.outbox.begin(claim))
-    second = s.sign_on("g2")
-    adopted = s.adopt(claim, second)
-    states = {row["target"]: row["state"] for row in s.rows("SELECT * FROM delivery")}
-    assert states == {"desk": "unknown"}
-    assert s.do(lambda tx: tx.outbox.begin(adopted)) == []
-    (entry,) = [row for row in s.journal("unknown") if row["run_id"] == claim.run_id]
-    assert "desk" in entry["detail"], "an unknown delivery is a decision that `why` must show"
-
-
-def test_of_what_was_to_be_sent_in_a_crash_only_what_was_being_sent_is_unknown(s: UnderTest) -> None:
-    claim = finished_with(s, "desk", "mail", "phone")
-    messages = {message.target: message for message in s.do(lambda tx: tx.outbox.begin(claim))}
-    s.do(lambda tx: tx.outbox.record(claim, messages["desk"], Receipt("accept")))
-    s.do(lambda tx: tx.outbox.record(claim, messages["phone"], Receipt("retry", reason="busy")))
-    adopted = s.adopt(claim, s.sign_on("g2"))
-    assert deliveries(s) == {"desk": "delivered", "mail": "unknown", "phone": "pending"}
-    assert [message.target for message in s.do(lambda tx: tx.outbox.begin(adopted))] == ["phone"]
-
-
-def test_O3_what_arrived_while_it_was_taken_over_is_not_sent_again(s: UnderTest) -> None:
-    """Others write beside a take-over: the receipt came between the look at what was being sent and the word about it."""
-    claim, two = finished_with(s, "desk"), s.sign_on("g2")
-    s.do(lambda tx: tx.outbox.begin(claim))
-
-    def arrives(name: str) -> bool:
-        s.store.db.execute("UPDATE delivery SET state = 'delivered' WHERE target = ?", (name,))
-        return True
-
-    ((_, adopted),) = s.do(lambda tx: tx.runs.take_over(two, {"g1"}, idempotent=arrives))
-    assert deliveries(s) == {"desk": "delivered"}
-    assert s.do(lambda tx: tx.outbox.begin(adopted)) == []
-
-
 # ── orphans
 
 
@@ -604,7 +421,7 @@ def test_orphans_are_what_others_left_open(s: UnderTest) -> None:
     s.do(lambda tx: tx.runs.start(claims[1]))
     s.do(lambda tx: tx.runs.note_process(claims[1], 44, 4))
     s.do(lambda tx: tx.runs.start(claims[2]))
-    s.do(lambda tx: tx.runs.finish(claims[2], an_ending(), {}))
+    s.do(lambda tx: tx.runs.finish(claims[2], an_ending(), addressed(claims[2])))
     s.carry_out(claims[3])
     s.do(lambda tx: tx.runs.release(claims[4], "why"))
     two = s.sign_on("g2")
@@ -655,7 +472,7 @@ def test_P3_whoever_was_taken_over_hears_of_it_when_it_renews(s: UnderTest) -> N
     with pytest.raises(Stale):
         s.do(lambda tx: tx.runs.renew(one))
     with pytest.raises(Stale):
-        s.do(lambda tx: tx.runs.finish(claim, an_ending(), {}))
+        s.do(lambda tx: tx.runs.finish(claim, an_ending(), addressed(claim)))
     s.do(lambda tx: tx.runs.sign_on(one, "test"))
     s.do(lambda tx: tx.runs.renew(one))
     assert s.do(lambda tx: tx.runs.others(one))[0].owner.id == "g2", "what was taken stays taken"
@@ -688,7 +505,7 @@ def test_P3_of_many_that_start_together_only_the_stale_ones_are_refused(s: Under
     assert {n for n, answer in enumerate(answers) if isinstance(answer, Stale)} == stale
     states = [s.run(claim.run_id)["state"] for claim in claims]
     assert states == ["claimed" if n in stale else "running" for n in range(5)]
-    ends = [End(claim, an_ending(message=f"m{n}"), {"local": Receipt("accept")}) for n, claim in enumerate(given)]
+    ends = [End(claim, an_ending(message=f"m{n}"), addressed(claim, "local")) for n, claim in enumerate(given)]
     answers = s.do(lambda tx: tx.runs.conclude_all(ends))
     assert [isinstance(answer, Stale) or answer for answer in answers] == [n in stale for n in range(5)]
     assert len(s.rows("SELECT * FROM occurrence WHERE state = 'settled'")) == 3
@@ -702,7 +519,7 @@ def test_a_run_that_is_tried_again_goes_back_into_the_plan_and_tells_nobody(s: U
     s.clock.time = at("08:01")
     (claim,) = s.claim(owner)
     s.do(lambda tx: tx.runs.start(claim))
-    end = End(claim, an_ending("fail", "no route", alert=True), {}, retry_s=90.0)
+    end = End(claim, an_ending("fail", "no route", alert=True), addressed(claim), retry_s=90.0)
     assert s.do(lambda tx: tx.runs.conclude_all([end])) == [False]
     row = s.occurrence(claim.key)
     assert (row["state"], row["due_at"]) == ("planned", us(at("08:02:30")))
@@ -787,8 +604,7 @@ def _raise(tx: Any) -> None:
 
 def test_every_verb_of_a_run_journals_in_its_transaction(s: UnderTest) -> None:
     claim = brought_to(s, "finished")
-    (message,) = s.do(lambda tx: tx.outbox.begin(claim))
-    s.do(lambda tx: tx.outbox.record(claim, message, Receipt("accept", evidence="there")))
+    assert s.deliver(evidence="there") == ["local"]
     s.do(lambda tx: tx.runs.settle(claim))
     whats = [row["what"] for row in s.journal() if row["key"] == claim.key]
     assert whats == ["planned", "claimed", "started", "completed", "delivered"]

@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from horae.core.model import End, Receipt
-from tests.support.builders import MINUTE, START, a_job, an_ending, at, us
+from horae.core.delivery import Manner, Receipt
+from horae.core.model import End
+from horae.ports import Hearers
+from tests.support.builders import MINUTE, START, a_job, addressed, an_ending, at, us
 from tests.support.servers import server_or_skip
 from tests.support.stores import ADAPTERS
 from tests.support.world import scratch
@@ -29,6 +31,8 @@ YEAR = us(START) + 365 * 86_400_000_000
 COUNT = f"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {JOBS})"
 OLD = "INSERT INTO gateway (id, host, boot, pid, pid_started, version, since_at) VALUES ('old', '', '', 1, 1, '', 0)"
 Values = dict[str, str]  # column → what it holds for the row number i
+
+NOBODY = Hearers(alerts=lambda job: ((), Manner()), fallback=lambda: ())
 
 
 def named(letter: str) -> str:
@@ -69,9 +73,11 @@ OUTPUT: Values = {
     "run_id": named("r"),
 }
 DELIVERY: Values = {
-    **dict.fromkeys(("created_at", "changed_at"), "i"),
+    **dict.fromkeys(("created_at", "changed_at", "due_at", "expires_at"), "i"),
     "run_id": named("r"),
+    "job_id": named("f"),
     "target": "'local'",
+    "address": "'local'",
     "state": "'delivered'",
     "title": "'t'",
     "alert": "0",
@@ -213,13 +219,17 @@ def use(full: Full) -> None:
     do("renew", lambda tx: tx.runs.renew(one))
     do("asked to end", lambda tx: tx.runs.asked_to_end(one))
     do("ask to end", lambda tx: tx.runs.ask_to_end(claims[1].run_id, actor="p", reason="r"))
-    do("conclude", lambda tx: tx.runs.conclude_all([End(claim, an_ending(), {}) for claim in claims[2:4]]))
-    do("retry", lambda tx: tx.runs.conclude_all([End(claims[4], an_ending("fail"), {}, retry_s=5.0)]))
-    do("finish", lambda tx: tx.runs.finish(claims[5], an_ending(), {}))
-    (message,) = do("send", lambda tx: tx.outbox.begin(claims[5]))
-    do("record", lambda tx: tx.outbox.record(claims[5], message, Receipt("accept")))
+    do(
+        "conclude",
+        lambda tx: tx.runs.conclude_all([End(claim, an_ending(), addressed(claim)) for claim in claims[2:4]]),
+    )
+    do("retry", lambda tx: tx.runs.conclude_all([End(claims[4], an_ending("fail"), addressed(claims[4]), retry_s=5.0)]))
+    do("finish", lambda tx: tx.runs.finish(claims[5], an_ending(), addressed(claims[5])))
+    parcels = do("send", lambda tx: tx.outbox.take_due(one, 9))
+    do("record", lambda tx: tx.notices.record(parcels[0], Receipt("accept")))
+    do("look for what nobody's run brings about", lambda tx: tx.notices.look(NOBODY))
     do("settle", lambda tx: tx.runs.settle(claims[5]))
-    do("settle", lambda tx: tx.runs.conclude_all([End(claims[6], an_ending(), {"local": Receipt("accept")})]))
+    do("settle", lambda tx: tx.runs.conclude_all([End(claims[6], an_ending(), addressed(claims[6], "local"))]))
     do("release", lambda tx: tx.runs.release(claims[8], "why"))
     s.clock.time = at("08:05")  # several slots of each are due
     do("catch up", lambda tx: tx.runs.claim_due(one, 100))

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from threading import Barrier, Event
 from typing import Any
@@ -300,6 +301,40 @@ def a_database_of_schema(number: int, path: Path) -> None:
     db.close()
 
 
+NEW_OF_DELIVERY: dict[str, Any] = {  # what the eighth schema makes of one that had arrived
+    **dict.fromkeys(("incident_id", "body", "batch", "token", "gateway_id", "seen_at")),
+    "job_id": "a" * 12,
+    "kind": "result",
+    "address": "local",
+    "round": 0,
+    "format": "text",
+    "digest": 0,
+    "due_at": us(START),
+    "expires_at": us(START + timedelta(days=30)),
+    "followed_at": us(START),
+}
+
+
+def test_P4_what_an_older_version_was_sending_when_it_ended_is_unknown(tmp_path: Path) -> None:
+    """What it had not begun to send is sent."""
+    path = tmp_path / "runtime.db"
+    a_database_of_schema(7, path)
+    db = sqlite3.connect(path, isolation_level=None)
+    for number, state in ((4, "sending"), (5, "pending")):
+        db.execute(
+            "INSERT INTO delivery (id, run_id, target, state, title, alert, created_at, changed_at)"
+            " VALUES (?, 'r1', ?, ?, 't', 0, ?, ?)",
+            (number, state, state, us(START), us(START)),
+        )
+    db.close()
+    store = SqliteStore(str(path), SetClock(at("08:02:10")))
+    found = store.db.execute("SELECT target, state FROM delivery ORDER BY id").fetchall()
+    assert [tuple(row) for row in found] == [("local", "delivered"), ("sending", "unknown"), ("pending", "pending")]
+    (parcel,) = store.transact(lambda tx: tx.outbox.take_due(an_owner("g1"), 10))
+    assert (parcel.address, [item.body for item in parcel.items]) == ("pending", ["m"])
+    store.close()
+
+
 def test_O2_a_database_of_the_first_schema_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "runtime.db"
     a_database_of_schema(1, path)
@@ -312,6 +347,9 @@ def test_O2_a_database_of_the_first_schema_loses_nothing(tmp_path: Path) -> None
         assert all(row.get("cadence_at") == row.get("anchor_at") for row in found), "until then one column said both"
         known = {*rows[0], "state", "cadence_at"}
         new = {name: value for row in found for name, value in row.items() if name not in known}
+        if table == "delivery":
+            assert new == NEW_OF_DELIVERY
+            continue
         assert set(new.values()) <= {None, 0, ""}, f"{table} must mean what it meant before"
     fresh = master(tmp_path)
     assert dict(store.db.execute("SELECT name, sql FROM sqlite_master")) == fresh

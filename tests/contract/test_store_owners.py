@@ -14,7 +14,7 @@ from horae.store import claimwrites
 from horae.store.ledger import Ledger
 from horae.store.owners import LEASE, Owners
 from tests.contract.test_store_claims import brought_to, tells
-from tests.support.builders import SECOND, an_ending, an_owner, at
+from tests.support.builders import SECOND, addressed, an_ending, an_owner, at
 from tests.support.stores import SqliteUnderTest as UnderTest
 
 
@@ -186,7 +186,11 @@ def retried(s: UnderTest, **job: Any) -> Any:
     s.clock.time = at("08:01")
     (first,) = s.claim(owner)
     s.do(lambda tx: tx.runs.start(first))
-    s.do(lambda tx: tx.runs.conclude_all([End(first, an_ending("fail", reason="exit status 9"), {}, retry_s=5.0)]))
+    s.do(
+        lambda tx: tx.runs.conclude_all(
+            [End(first, an_ending("fail", reason="exit status 9"), addressed(first), retry_s=5.0)]
+        )
+    )
     s.clock.time += timedelta(seconds=5)
     (second,) = s.claim(owner)
     assert (second.key, second.attempt) == (first.key, 2)

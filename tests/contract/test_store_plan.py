@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from horae.core.identity import slot_key
-from horae.core.model import End, Job, Owner, Receipt, Retries
+from horae.core.model import End, Job, Owner, Retries
 from horae.errors import Refused
 from horae.limits import MISSED_ROWS_MAX
-from tests.support.builders import DAY, HOUR, MINUTE, a_job, an_ending, at
+from tests.support.builders import DAY, HOUR, MINUTE, a_job, addressed, an_ending, at
 from tests.support.stores import SqliteUnderTest as UnderTest
 from tests.support.stores import hhmm
 
@@ -158,7 +158,7 @@ def test_U11_a_manual_run_uses_up_no_slot_and_postpones_none(s: UnderTest) -> No
     assert s.claim(owner) == [], "the slot waits"
     assert s.planned(job) == ["08:01"]
     s.clock.time = at("08:01:20")
-    s.do(lambda tx: tx.runs.finish(manual, an_ending(), {}))
+    s.do(lambda tx: tx.runs.finish(manual, an_ending(), addressed(manual)))
     s.do(lambda tx: tx.runs.settle(manual))
     (claim,) = s.claim(owner)
     assert (claim.trigger, claim.slot) == ("schedule", at("08:01"))
@@ -363,7 +363,7 @@ def test_P9_a_damaged_row_keeps_nobody_from_ending_its_run_or_removing_it(s: Und
     s.damage(f"UPDATE job SET {damage}")
     successor = s.sign_on("g2")
     adopted = s.adopt(claim, successor)
-    s.do(lambda tx: tx.runs.finish(adopted, an_ending("lose", "unknown"), {}))
+    s.do(lambda tx: tx.runs.finish(adopted, an_ending("lose", "unknown"), addressed(adopted)))
     s.do(lambda tx: tx.runs.settle(adopted))
     s.do(lambda tx: tx.jobs.resume(job.id, actor="person"))
     s.do(lambda tx: tx.jobs.remove(job.id, actor="person", reason="gone"))
@@ -381,7 +381,7 @@ def test_P9_an_orphan_whose_definition_is_damaged_does_not_keep_the_gateway_from
     s.damage(f"UPDATE job SET definition = {text}")
     adopted = s.adopt(claim, s.sign_on("g2"))
     assert (adopted.job_id, adopted.job.name) == (bad.id, "Bad")
-    s.do(lambda tx: tx.runs.finish(adopted, an_ending("lose", "unknown"), {}))
+    s.do(lambda tx: tx.runs.finish(adopted, an_ending("lose", "unknown"), addressed(adopted)))
     s.do(lambda tx: tx.runs.settle(adopted))
     assert s.rows("SELECT target FROM delivery") == [{"target": "local"}]
 
@@ -504,7 +504,7 @@ def test_a_run_that_was_claimed_before_the_cadence_changed_does_not_count(
     s.put(a_job(schedule="30 * * * *", repeat=repeat))
     assert s.planned(job) == ["09:30"]
     s.clock.time = at("09:05")
-    s.do(lambda tx: tx.runs.finish(claim, an_ending(), {}))
+    s.do(lambda tx: tx.runs.finish(claim, an_ending(), addressed(claim)))
     s.do(lambda tx: tx.runs.settle(claim))
     assert (s.job(job)["state"], s.job(job)["counted"]) == ("active", 0)
     ran = [len(tick(s, owner, f"{hour}:30")) for hour in ("09", "10", "11")]
@@ -543,7 +543,7 @@ def test_O13_a_failure_is_not_tried_again_by_a_schedule_that_its_slot_is_not_of(
     s.do(lambda tx: tx.runs.start(claim))
     s.clock.time = at("09:01")
     s.put(a_job(schedule="30 * * * *", retries=Retries(max=2, backoff_s=60.0)))
-    s.do(lambda tx: tx.runs.conclude_all([End(claim, an_ending("fail"), {"local": Receipt("accept")}, retry_s=60.0)]))
+    s.do(lambda tx: tx.runs.conclude_all([End(claim, an_ending("fail"), addressed(claim, "local"), retry_s=60.0)]))
     ended = s.slots(job, "reason")[0]
     assert ended[:3] == ("09:00", "settled", "ran")
     assert ended[3].endswith("; not tried again: the schedule was changed")

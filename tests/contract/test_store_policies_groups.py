@@ -14,7 +14,7 @@ import pytest
 
 from horae.core.model import Retries, Terms
 from horae.store.postgres import PostgresStore
-from tests.support.builders import SECOND, a_job, an_ending, an_owner, at
+from tests.support.builders import SECOND, a_job, addressed, an_ending, an_owner, at
 from tests.support.policies import Hands
 from tests.support.servers import server_or_skip
 from tests.support.stores import PostgresUnderTest
@@ -349,7 +349,7 @@ def test_P2_gateways_that_claim_at_once_never_fill_a_place_twice(shared: Postgre
                 most.append(live)
                 for claim in claims:
                     store.transact(lambda tx, claim=claim: tx.runs.start(claim))
-                    store.transact(lambda tx, claim=claim: tx.runs.finish(claim, an_ending(), {}))
+                    store.transact(lambda tx, claim=claim: tx.runs.finish(claim, an_ending(), addressed(claim)))
                     store.transact(lambda tx, claim=claim: tx.runs.settle(claim))
                     done += 1
                 if not store.db.execute(f"SELECT 1 FROM occurrence WHERE {OPEN} LIMIT 1").fetchall():

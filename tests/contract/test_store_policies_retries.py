@@ -11,8 +11,8 @@ from horae.core.admission import GAVE_WAY
 from horae.core.model import End, Retries
 from horae.core.outcome import judge, lost
 from horae.core.retry import IN_THE_WAY, retry_delay
-from tests.support.builders import SECOND, a_result, at, us
-from tests.support.policies import LOCAL, Hands
+from tests.support.builders import SECOND, a_result, addressed, at, us
+from tests.support.policies import Hands
 from tests.support.stores import SqliteUnderTest as UnderTest
 
 HOURLY = "0 * * * *"
@@ -91,7 +91,11 @@ def test_P4_what_nobody_saw_end_is_not_tried_again(s: UnderTest) -> None:
     job = hands.put(schedule=HOURLY, retries=TWICE)
     (claim,) = hands.look("09:00")
     ending = lost(job.name, "nobody saw it end")
-    s.do(lambda tx: tx.runs.conclude_all([End(claim, ending, LOCAL, retry_s=retry_delay(job, ending, 1, claim.key))]))
+    s.do(
+        lambda tx: tx.runs.conclude_all(
+            [End(claim, ending, addressed(claim, "local"), retry_s=retry_delay(job, ending, 1, claim.key))]
+        )
+    )
     assert hands.outcomes(job)["09:00"] == "ran"
     assert s.run(claim.run_id)["state"] == "unknown"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from horae.core.model import Owner, Receipt, Retries, Used
+from horae.core.model import Owner, Retries, Used
 from horae.errors import Ambiguous, Invalid, NotFound
-from tests.support.builders import DAY, SECOND, a_job, a_result, an_ending, at, us
+from tests.support.builders import DAY, SECOND, a_job, a_result, addressed, an_ending, at, us
 from tests.support.policies import Hands
 from tests.support.stores import SqliteUnderTest as UnderTest
 
@@ -75,9 +75,12 @@ def test_the_shape_of_a_run(s: UnderTest) -> None:
     s.clock.time = at("08:01:03.500000")
     used = Used(1.25, 0.5, 9_000_000, 12, 2, proved=False)
     result = a_result(used=used, files=("stdout", "files"))
-    s.do(lambda tx: tx.runs.finish(claim, an_ending(message="news", result=result, attachments=("a b.png",)), {}))
-    (message,) = s.do(lambda tx: tx.outbox.begin(claim))
-    s.do(lambda tx: tx.outbox.record(claim, message, Receipt("accept", evidence="there")))
+    s.do(
+        lambda tx: tx.runs.finish(
+            claim, an_ending(message="news", result=result, attachments=("a b.png",)), addressed(claim)
+        )
+    )
+    assert s.deliver(evidence="there") == ["desk"]
     (run,) = s.reader().list_runs(job_id=job.id, state=None, limit=5, cursor=None)["runs"]
     assert set(run) == RUN_KEYS
     assert (run["slot"], run["slot_utc"]) == ("2026-03-02T09:01:00+01:00", "2026-03-02T08:01:00Z")
@@ -92,7 +95,19 @@ def test_the_shape_of_a_run(s: UnderTest) -> None:
     assert run["used"] == asdict(used)
     assert run["attachments"] == [f"state/output/{run['id']}/files/a b.png"]
     assert run["files"] == [f"state/output/{run['id']}/stdout", f"state/output/{run['id']}/files"]
-    assert run["deliveries"] == [{"target": "desk", "state": "delivered", "reason": None, "evidence": "there"}]
+    assert run["deliveries"] == [
+        {
+            "target": "desk",
+            "state": "delivered",
+            "reason": None,
+            "evidence": "there",
+            "kind": "result",
+            "address": "desk",
+            "attempts": 1,
+            "next_try": None,
+            "changed_at": "2026-03-02T08:01:03.500Z",
+        }
+    ]
     assert s.reader().output(claim.run_id)["message"] == "news"
     assert s.reader().output("no such run")["message"] is None
 

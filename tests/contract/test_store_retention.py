@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from horae.core.chain import Walk, check_marker
-from horae.core.model import Job, Receipt
+from horae.core.delivery import Receipt
+from horae.core.model import Job
 from horae.errors import Problem
 from horae.store.journalreader import JournalReader
-from tests.support.builders import DAY, MINUTE, an_ending, at, us
+from tests.support.builders import DAY, MINUTE, addressed, an_ending, at, us
 from tests.support.chains import PlainKey
 from tests.support.stores import SqliteUnderTest as UnderTest
 
@@ -32,8 +33,7 @@ def run_once(s: UnderTest, owner: Any, when: datetime, event: str = "complete", 
 
 
 def deliver(s: UnderTest, claim: Any, receipt: Receipt) -> None:
-    for message in s.do(lambda tx: tx.outbox.begin(claim)):
-        s.do(lambda tx, m=message: tx.outbox.record(claim, m, receipt))
+    s.deliver(event=receipt.event, reason=receipt.reason)
 
 
 def texts(s: UnderTest, before: datetime, limit: int = 100, **how: Any) -> int:
@@ -276,6 +276,7 @@ def test_P5_a_delivery_that_has_not_arrived_keeps_everything(s: UnderTest, recei
     s.carry_out(claim)
     if receipt is not None:
         deliver(s, claim, receipt)
+    s.damage("UPDATE delivery SET due_at = ? WHERE state = 'pending'", us(at("08:00", 30)))
     (other,) = run_once(s, owner, at("08:00", 4))
     run_once(s, owner, at("08:00", 5))
     s.clock.time = NOW
@@ -321,7 +322,7 @@ def test_a_finished_run_that_is_not_settled_keeps_everything(s: UnderTest) -> No
     s.clock.time = at("08:00", 3)
     (claim,) = s.claim(owner)
     s.do(lambda tx: tx.runs.start(claim))
-    s.do(lambda tx: tx.runs.finish(claim, an_ending(), {"local": Receipt("accept", evidence="here")}))
+    s.do(lambda tx: tx.runs.finish(claim, an_ending(), addressed(claim, "local")))
     s.do(lambda tx: tx.jobs.remove(job.id, actor="ann", reason="not needed"))
     s.clock.time = NOW
     untouched(s, claim.run_id, claim.key)

@@ -81,9 +81,15 @@ def test_both_stores_are_at_the_same_step() -> None:
 
 
 def indexes(script: str) -> dict[str, str]:
-    """name → what it is on, of the CREATE INDEX statements of a script."""
+    """name → what it is on, of the indexes that are there at the end of a script."""
     plain = " ".join(re.sub(r"--[^\n]*", "", script).split())
-    return {found[2]: found[0].rstrip("; ") for found in re.finditer(r"CREATE (UNIQUE )?INDEX (\w+) ON [^;]+", plain)}
+    there: dict[str, str] = {}
+    for found in re.finditer(r"CREATE (?:UNIQUE )?INDEX (\w+) ON [^;]+|DROP INDEX (\w+)", plain):
+        if found[2]:
+            del there[found[2]]
+        else:
+            there[found[1]] = found[0].rstrip("; ")
+    return there
 
 
 def test_both_stores_have_the_same_indexes(sqlite: sqlite3.Connection, postgres: Database) -> None:
@@ -142,7 +148,8 @@ ATTEMPT = """
 INSERT INTO run (id, key, job_id, attempt, token, gateway_id, state, claimed_at) VALUES (?, 'k0', 'j', ?, 1, 'g', ?, 0)
 """
 SENDING = """
-INSERT INTO delivery (run_id, target, state, title, alert, created_at, changed_at) VALUES ('r0', ?, ?, '', 0, 0, 0)
+INSERT INTO delivery (run_id, target, address, state, title, alert, due_at, expires_at, created_at, changed_at)
+VALUES ('r0', ?, ?, ?, '', 0, 0, 0, 0, 0)
 """
 
 
@@ -182,7 +189,7 @@ def test_P5_a_finished_delivery_stays_as_it_is(s: UnderTest) -> None:
     s.damage(SLOT, "k0", 0, "claimed", None)
     s.damage(ATTEMPT, "r0", 1, "running")
     for n, (before, after) in enumerate(product(DELIVERY, DELIVERY)):
-        s.damage(SENDING, f"t{n}", before)
+        s.damage(SENDING, f"t{n}", f"t{n}", before)
         assert changes(s, "delivery", "target", f"t{n}", "state", after) == (before not in terminal(DELIVERY))
 
 
@@ -194,7 +201,7 @@ def test_no_store_takes_a_word_that_is_in_no_table(
         s.damage(sql)
     s.damage(SLOT, "k0", 0, "planned", None)
     s.damage(ATTEMPT, "r0", 1, "running")
-    s.damage(SENDING, "t", "pending")
+    s.damage(SENDING, "t", "t", "pending")
     with pytest.raises(Exception, match=r"(?i)check"):
         s.damage(f"UPDATE {table} SET {column} = 'lost'")
 

@@ -10,7 +10,7 @@ import pytest
 
 from horae.core.states import RUN
 from horae.errors import Conflict, Refused
-from tests.support.builders import a_job, an_ending, at
+from tests.support.builders import a_job, addressed, an_ending, at
 from tests.support.stores import SqliteUnderTest as UnderTest
 
 HOURLY = "0 * * * *"
@@ -38,7 +38,7 @@ def test_O12_a_run_that_ends_after_its_job_was_removed(s: UnderTest) -> None:
     s.do(lambda tx: tx.runs.start(claim))
     removed(s, job)
     s.clock.time = at("08:02:30")
-    s.do(lambda tx: tx.runs.finish(claim, an_ending(), {}))
+    s.do(lambda tx: tx.runs.finish(claim, an_ending(), addressed(claim)))
     s.do(lambda tx: tx.runs.settle(claim))
     assert (s.run(claim.run_id)["state"], s.occurrence(claim.key)["outcome"]) == ("completed", "ran")
     stays_removed(s, job, owner, "08:05")
@@ -67,7 +67,7 @@ def test_O12_a_claim_of_a_gateway_that_is_gone(s: UnderTest, begun: bool) -> Non
     ((orphan, adopted),) = s.do(lambda tx: tx.runs.take_over(heir, {owner.id}))
     assert orphan.state == ("running" if begun else "claimed")
     if begun:
-        s.do(lambda tx: tx.runs.finish(adopted, an_ending("lose"), {}))
+        s.do(lambda tx: tx.runs.finish(adopted, an_ending("lose"), addressed(adopted)))
         s.do(lambda tx: tx.runs.settle(adopted))
     else:
         s.do(lambda tx: tx.runs.release(adopted, "it had begun nothing"))
@@ -198,7 +198,7 @@ def test_P3_the_former_owner_of_a_resolved_run_has_no_effect(s: UnderTest) -> No
     before = s.everything()
     for event in ("complete", "fail", "lose"):
         with pytest.raises(Conflict):
-            s.do(lambda tx, event=event: tx.runs.finish(claim, an_ending(event), {}))
+            s.do(lambda tx, event=event: tx.runs.finish(claim, an_ending(event), addressed(claim)))
     with pytest.raises(Conflict):
         s.do(lambda tx: tx.runs.settle(claim))
     assert s.everything() == before
@@ -211,9 +211,9 @@ def test_P4_a_run_may_be_resolved_before_its_alert_was_sent(s: UnderTest) -> Non
     s.clock.time = at("08:01")
     (claim,) = s.claim(owner)
     s.do(lambda tx: tx.runs.start(claim))
-    s.do(lambda tx: tx.runs.finish(claim, an_ending("lose", alert=True), {}))
+    s.do(lambda tx: tx.runs.finish(claim, an_ending("lose", alert=True), addressed(claim)))
     s.do(lambda tx: tx.runs.resolve(claim.run_id, "completed", actor="ann", reason=None, again=None))
-    assert s.do(lambda tx: tx.outbox.begin(claim)), "what was to be told is still told"
+    assert s.deliver() == ["desk"], "what was to be told is still told"
     s.do(lambda tx: tx.runs.settle(claim))
     assert (s.occurrence(claim.key)["outcome"], s.run(claim.run_id)["state"]) == ("ran", "completed")
 

@@ -70,7 +70,7 @@ COMPUTED = {  # file and expression → the words that it can be; whoever writes
     ("store/plan.py", "outcome"): {"skipped", "void", "ran"},
     ("store/ledger.py", "target(RUN, end.ending.event)"): RUN_ENDINGS,
     ("store/ledger.py", "outcome"): {"void", "ran"},
-    ("store/outbox.py", "state"): {states.DELIVERY["sending"][event] for event in states.DELIVERY["sending"]},
+    ("store/outbox.py", "what"): {"delivery_retried", *states.DELIVERY["sending"].values()} - {"pending"},
     ("app/jobs.py", "what"): {"added", "edited", "paused_all", "resumed_all"},
 }
 
@@ -227,6 +227,8 @@ COMMANDS = (  # in the order of one session
     ("check", "horae check --json"),
     ("", "horae skip fetch-mail"),
     ("undo", "horae undo --json"),
+    ("targets", "horae targets --json"),
+    ("targets test", "horae targets test local --json"),
     ("audit verify", "horae audit verify --json"),
     ("audit export --output FILE", "horae audit export --output journal.json --json"),
     ("audit key", "horae audit key --json"),

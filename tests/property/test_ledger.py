@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from horae.errors import Refused
-from tests.support.builders import MINUTE, a_job, an_ending, us
+from tests.support.builders import MINUTE, a_job, addressed, an_ending, us
 from tests.support.stores import SqliteUnderTest
 from tests.support.world import scratch
 
@@ -101,7 +101,7 @@ class Play:
                 s.do(lambda tx: tx.runs.release(claim, "why"))
             case "end" if self.running:
                 claim = self.running.pop()
-                s.do(lambda tx: tx.runs.finish(claim, an_ending(), {}))
+                s.do(lambda tx: tx.runs.finish(claim, an_ending(), addressed(claim)))
                 s.do(lambda tx: tx.runs.settle(claim))
             case "skip" | "move" | "clear" if us(slot) % (self.minutes * MINUTE_US) == 0:
                 kind = None if what == "clear" else what

@@ -19,6 +19,7 @@ from horae.store.scriptfolder import ScriptFolder
 from horae.wiring.handed import handed
 from tests.simulation.test_promises import life
 from tests.support.builders import MINUTE, SECOND, START
+from tests.support.outside import Post
 from tests.support.world import World
 
 FILE = """---
@@ -49,7 +50,7 @@ def home_of(world: World) -> Home:
         past=lambda: JournalReader(connect(world.file, 5.0)),
         key=lambda: AuditKey(os.path.join(world.folder, "audit.key")),
         entropy=os.urandom,
-        targets=lambda target: None,
+        targets=Post({}),
         ask_left=lambda _run: False,
         machine=lambda: Machine(0, scoped=False, scopes="", secrets=None),
         facts=lambda job: Facts(("x",), "/"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ from horae.store.outbox import Outbox
 from horae.store.owners import Owners
 from horae.store.plan import Plan
 from tests.contract import test_store_claims as claims
+from tests.contract import test_store_outbox as outbox
 from tests.contract import test_store_plan as plan
 from tests.simulation import test_gateways as gateways
 from tests.simulation.scenario import HOME, MACHINES, PAIR, Scenario, simulate
@@ -79,8 +81,11 @@ def no_token_in_settle(patch: pytest.MonkeyPatch) -> None:
 def no_token_in_the_receipt(patch: pytest.MonkeyPatch) -> None:
     real = Outbox.record
 
-    def record(self: Any, claim: Any, message: Any, receipt: Any) -> None:
-        real(self, claims.with_token(claim, _token(self, claim)), message, receipt)
+    def record(self: Any, parcel: Any, receipt: Any) -> str:
+        (token,) = self._db.execute(
+            "SELECT token FROM delivery WHERE id = ?", (parcel.items[0].delivery_id,)
+        ).fetchone()
+        return real(self, replace(parcel, token=token), receipt)
 
     patch.setattr(Outbox, "record", record)
 
@@ -117,15 +122,20 @@ def a_stale_start_starts(patch: pytest.MonkeyPatch) -> None:
 
 def the_outbox_in_a_transaction_of_its_own(patch: pytest.MonkeyPatch) -> None:
     """The run is finished first, and its deliveries are written by the next commit."""
-    real = Outbox.plan_all
+    real_plan, real_conclude = Outbox.plan_all, flow.conclude
 
     async def conclude(claim: Any, ending: Any, p: Any, started: Any = None) -> None:
-        end = flow.End(claim, ending, p.kept(claim), started)
+        planned: list[Any] = []
+
+        def later(self: Any, *args: Any) -> list[bool]:
+            planned.append(args)
+            return [True] * len(args[0])
+
         with pytest.MonkeyPatch.context() as without:
-            without.setattr(Outbox, "plan_all", lambda self, ends: [True] * len(ends))
-            await p.store.together(flow.end, end)
-        await p.store.commit(lambda tx: real(tx.outbox, [end]))
-        await flow.finish_off(claim, p)
+            without.setattr(Outbox, "plan_all", later)
+            await real_conclude(claim, ending, p, started)
+        for args in planned:
+            await p.store.commit(lambda tx, args=args: real_plan(tx.outbox, *args))
 
     patch.setattr(flow, "conclude", conclude)
     patch.setattr(recover, "conclude", conclude)
@@ -184,17 +194,27 @@ def a_lost_run_is_over_before_its_program_is(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_was_being_sent_is_sent_again(patch: pytest.MonkeyPatch) -> None:
-    def recall(self: Any, run_id: str, job_id: str, key: str, idempotent: Any) -> None:
-        self._db.execute("UPDATE delivery SET state = 'pending' WHERE run_id = ? AND state = 'sending'", (run_id,))
+    real = Outbox.recall
+    patch.setattr(Outbox, "recall", lambda self, former, repeatable: real(self, former, lambda address: True))
 
-    patch.setattr(Outbox, "recall", recall)
+
+def a_message_goes_out_twice_at_once(patch: pytest.MonkeyPatch) -> None:
+    """Whoever takes it leaves it in the outbox."""
+    real = Outbox._take
+
+    def take(self: Any, owner: Any, first: int) -> Any:
+        parcel = real(self, owner, first)
+        self._db.execute("UPDATE delivery SET state = 'pending' WHERE id = ?", (first,))
+        return parcel
+
+    patch.setattr(Outbox, "_take", take)
 
 
 # ── leases
 
 
 def nobody_looks_at_the_lease_before_an_effect(patch: pytest.MonkeyPatch) -> None:
-    async def hold(p: Any) -> None:
+    async def hold(p: Any, for_s: float = 0.0) -> None:
         return
 
     patch.setattr(flow, "hold", hold)
@@ -213,25 +233,25 @@ def a_lease_that_has_not_ended_is_no_obstacle(patch: pytest.MonkeyPatch) -> None
 def what_is_adopted_keeps_its_token(patch: pytest.MonkeyPatch) -> None:
     real = Owners._adopt
 
-    def adopt(self: Any, run_id: str, former: Any, owner: Any, idempotent: Any) -> Any:
+    def adopt(self: Any, run_id: str, former: Any, owner: Any) -> Any:
         (token,) = self._db.execute("SELECT token FROM run WHERE id = ?", (run_id,)).fetchone()
         with pytest.MonkeyPatch.context() as same:
             same.setattr(SqliteDb, "next_tokens", lambda db, count: [token])
-            return real(self, run_id, former, owner, idempotent)
+            return real(self, run_id, former, owner)
 
     patch.setattr(Owners, "_adopt", adopt)
 
 
 def leases_are_not_renewed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Owners, "renew", lambda self, owner: None)
+    patch.setattr(Owners, "renew", lambda self, owner, for_s=0.0: None)
 
 
 def whoever_was_taken_over_may_renew(patch: pytest.MonkeyPatch) -> None:
     real = Owners.renew
 
-    def renew(self: Any, owner: Any) -> None:
+    def renew(self: Any, owner: Any, for_s: float = 0.0) -> None:
         with suppress(Stale):
-            real(self, owner)
+            real(self, owner, for_s)
 
     patch.setattr(Owners, "renew", renew)
 
@@ -252,7 +272,7 @@ def what_was_lost_may_still_take_over(patch: pytest.MonkeyPatch) -> None:
 
     def take(tx: Any, p: Any, proven: Any, judges_in_s: Any) -> Any:
         with pytest.MonkeyPatch.context() as quiet:
-            quiet.setattr(Owners, "renew", lambda self, owner: None)
+            quiet.setattr(Owners, "renew", lambda self, owner, for_s=0.0: None)
             return real(tx, p, proven, judges_in_s)
 
     patch.setattr(recover, "_take", take)
@@ -297,7 +317,7 @@ CAUGHT: list[tuple[str, Mutant, Callable[[], None]]] = [
     ),
     ("", no_token_in_settle, by_contract(claims.test_P3_O3_a_wrong_token_changes_nothing, "settle")),
     ("", no_token_in_a_release, by_contract(claims.test_P3_O3_a_wrong_token_changes_nothing, "release")),
-    ("", no_token_in_the_receipt, by_contract(claims.test_P3_a_stale_owner_records_no_delivery)),
+    ("", no_token_in_the_receipt, by_contract(outbox.test_P3_O5_not_even_where_the_second_one_sends_it_again)),
     (
         "",
         whoever_was_refused_in_a_crowd_is_not_told,
@@ -308,10 +328,11 @@ CAUGHT: list[tuple[str, Mutant, Callable[[], None]]] = [
     ("", a_lost_run_is_run_again, every_third("after")),
     ("", a_lost_run_is_over_before_its_program_is, every_third("after")),
     ("", what_was_being_sent_is_sent_again, every_third("after")),
+    ("", a_message_goes_out_twice_at_once, by_life(HOME, {})),
     (
         "recovery forgets what had finished",
         in_sql(owners, "ORPHANS", "WHERE o.state = 'claimed'", "WHERE o.state = 'settled' AND o.key IS NULL"),
-        every_third("after"),
+        by_contract(claims.test_orphans_are_what_others_left_open),
     ),
     ("", the_next_slot_is_planned_when_the_run_settles, by_life(HOME, {})),
     (

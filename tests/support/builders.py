@@ -8,6 +8,7 @@ from hashlib import sha1
 from typing import Any
 
 from horae.core.clockwatch import Reading
+from horae.core.delivery import Addressee, Receipt
 from horae.core.model import Claim, Ending, Job, Owner, Result
 
 START = datetime(2026, 3, 2, 8, 0, 0, tzinfo=UTC)  # a Monday
@@ -63,6 +64,12 @@ def a_claim(**given: Any) -> Claim:
     return Claim(**(values | given))
 
 
+def addressed(claim: Claim, *kept: str) -> tuple[Addressee, ...]:
+    """The targets of its job, each an address by itself; `kept` are those that the end of the run reaches."""
+    here = Receipt("accept", evidence="here")
+    return tuple(Addressee(name, name, kept=here if name in kept else None) for name in claim.job.deliver)
+
+
 def with_token(claim: Claim, token: int) -> Claim:
     return replace(claim, token=token)
 
@@ -87,6 +94,7 @@ def an_ending(event: str = "complete", message: str = "done", **given: Any) -> E
         given.pop("alert", False),
         given.pop("result", a_result()),
         given.pop("attachments", ()),
+        given.pop("silence", "nothing to say"),
     )
 
 

@@ -12,7 +12,7 @@ from unittest import mock
 from horae.clock import SystemClock
 from horae.core.model import Claim, Owner
 from horae.store.sqlite import SqliteStore
-from tests.support.builders import SetClock, an_ending, an_owner
+from tests.support.builders import SetClock, addressed, an_ending, an_owner
 from tests.support.process import TestHome
 
 
@@ -53,7 +53,9 @@ class Hand:
         """It has ended, and everything about it is settled."""
         reason = {"complete": "exit status 0", "fail": "exit status 1", "lose": "nobody saw it end"}[event]
         self.do(
-            lambda tx: tx.runs.finish(claim, an_ending(event, message, reason=reason, alert=event != "complete"), {})
+            lambda tx: tx.runs.finish(
+                claim, an_ending(event, message, reason=reason, alert=event != "complete"), addressed(claim)
+            )
         )
         self.do(lambda tx: tx.runs.settle(claim))
 

@@ -95,7 +95,8 @@ class Point:
 
 AROUND = ("before", "within", "after")
 POINTS = (
-    *((step, when) for step in ("claim", "start", "note", "finish", "deliver", "record", "settle") for when in AROUND),
+    *((step, when) for step in ("claim", "start", "note", "finish", "record") for when in AROUND),
+    *(("deliver", when) for when in ("within", "after")),  # a look knows only then that something is to be sent
     *((step, when) for step in ("preflight", "send") for when in ("before", "after")),
     *(("run", when) for when in ("before", "begun", "after")),
 )

@@ -9,9 +9,10 @@ from typing import Any
 from unittest import mock
 
 from horae.clock import SystemClock
-from horae.core.model import Owner, Receipt
+from horae.core.delivery import Receipt
+from horae.core.model import Owner
 from horae.store.sqlite import SqliteStore
-from tests.support.builders import SetClock, an_ending, an_owner
+from tests.support.builders import SetClock, addressed, an_ending, an_owner
 from tests.support.process import TestHome
 
 
@@ -38,10 +39,10 @@ class PlayedGateway:
         claims = self.store.transact(lambda tx: tx.runs.claim_due(self.owner, 1000))
         for claim in claims:
             self.store.transact(lambda tx, c=claim: tx.runs.start(c))
-            self.store.transact(lambda tx, c=claim: tx.runs.finish(c, an_ending(event, **ending), {}))
-            for message in self.store.transact(lambda tx, c=claim: tx.outbox.begin(c)):
-                self.store.transact(lambda tx, c=claim, m=message: tx.outbox.record(c, m, Receipt("accept")))
+            self.store.transact(lambda tx, c=claim: tx.runs.finish(c, an_ending(event, **ending), addressed(c)))
             self.store.transact(lambda tx, c=claim: tx.runs.settle(c))
+            for parcel in self.store.transact(lambda tx: tx.outbox.take_due(self.owner, 100)):
+                self.store.transact(lambda tx, p=parcel: tx.notices.record(p, Receipt("accept")))
         return [f"{claim.slot:%Y-%m-%dT%H:%MZ}" for claim in claims]
 
     def sign_off(self, moment: str) -> None:

@@ -9,14 +9,13 @@ from horae.core.model import Claim, Owner
 from horae.engine.gateway import Gateway
 from horae.engine.lease import Lease
 from horae.engine.slots import Slots
-from horae.errors import Invalid
+from horae.limits import LEASE_S
 from horae.ports import Ports
-from horae.senders.local import Local
 from horae.store.sqlite import SqliteStore
 from horae.store.writer import GROUP_MAX, GroupWriter, Member
 from tests.support.builders import HOUR
 from tests.support.faults import FAR_S, FULL_S, JUST_S, LATE, Crash, Faulty
-from tests.support.outside import Mail, Programs
+from tests.support.outside import Mail, Post, Programs
 from tests.support.virtual import VirtualClock, nap
 
 STOPS_S = {"pause": JUST_S, "far": FAR_S, "usurped": FAR_S, "asleep": JUST_S, **LATE}
@@ -67,8 +66,8 @@ class Watched(Lease):
         self._watch, self._world = watch, world
         self.trusted: list[tuple[int, float]] = []
 
-    def renewed(self, asked_s: float) -> None:
-        super().renewed(asked_s)
+    def renewed(self, asked_s: float, for_s: float = LEASE_S) -> None:
+        super().renewed(asked_s, for_s)
         now_s = asyncio.get_running_loop().time()
         seq = self._world.told[-1].entry.seq if self._world.told else 0
         self.trusted.append((seq, now_s + self._trusted_until_s - self._watch.reading().steady_s))
@@ -99,7 +98,7 @@ class Life:
         world, plan, noise = self.world, self.world.plan, self.world.noise
         store = Together(self.store, self) if world.grouped else self.store
         clock: Any = Faulty(self.clock, READINGS if world.clock_calls else (), plan, self)
-        senders: dict[str, Any] = {"local": Local(), "desk": Faulty(self.desk, ("send",), plan, self, noise)}
+        desk = Faulty(self.desk, ("send",), plan, self, noise)
         self._slots = Slots(world.settings.parallel)
         place = self.place
         owner = Owner(self.name, place.host, f"boot{self.boot}", 1000 + len(world.lives), 1, place.labels)
@@ -110,7 +109,7 @@ class Life:
             clock=clock,
             store=faulty,
             runner=runner,
-            sender=lambda target: senders[target] if target in senders else _refuse(target),
+            targets=Post({"desk": desk, **world.senders}, safe_to_repeat=lambda: world.idempotent),
             settings=world.settings,
             slots=self._slots,
             lease=Watched(clock, self.clock, world),
@@ -175,7 +174,7 @@ class Life:
         self.clock.dead = True
         loop = asyncio.get_running_loop()
         self.died_s = loop.time()
-        for task in [*self.gateway._tasks, *([self.task] if self.task else [])]:
+        for task in [*self.gateway._tasks, *self.gateway._sends, *([self.task] if self.task else [])]:
             loop.call_soon(task.cancel)
 
     def ended(self, task: asyncio.Task[None]) -> None:
@@ -196,7 +195,3 @@ class Life:
     def _usurp(self) -> None:
         if not self.dead:
             self.world.start(self.place)
-
-
-def _refuse(target: str) -> Any:
-    raise Invalid(f"no such target is configured: {target}")

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from horae.core.model import Bounds, Job, Message, Order, Owner, Receipt, Result
+from horae.core.delivery import LOCAL, Address, Message, Platform, Receipt
+from horae.core.model import Bounds, Job, Order, Owner, Result
 from horae.core.preflight import Facts
-from horae.errors import Exhausted
+from horae.errors import Exhausted, Invalid
 from horae.ports import Orphan
 from tests.support.builders import a_result
 
@@ -174,20 +175,46 @@ class Mail:
     def __init__(self, world: Any, life: Any) -> None:
         self.world, self.life = world, life
 
-    @property
-    def idempotent(self) -> bool:
-        return self.world.idempotent
-
-    def problem(self, target: str) -> str | None:
-        return None
-
-    def kept(self, run_id: str) -> Receipt | None:
+    def check(self, address: Address | None = None) -> str | None:
         return None
 
     async def send(self, message: Message) -> Receipt:
-        self.world.sent.append((message.run_id, message.target, message.body))
+        run_id, kind = str(message.facts["run"]), message.facts["kind"]
+        if kind not in ("result", "alert"):
+            self.world.notes.append((kind, message.body))
+            return Receipt("accept", evidence="arrived")
+        self.world.sent.append((run_id, str(message.address), message.body))
         now_s = asyncio.get_running_loop().time()
-        self.world.sendings.append(
-            Sending(message.run_id, message.target, self.life.name, now_s, self.life.stood_still)
-        )
+        self.world.sendings.append(Sending(run_id, str(message.address), self.life.name, now_s, self.life.stood_still))
         return Receipt("accept", evidence="arrived")
+
+
+class Post:
+    """The targets of a world: what stays here, and places where somebody sends."""
+
+    def __init__(self, senders: dict[str, Any], *, safe_to_repeat: Callable[[], bool] = lambda: False) -> None:
+        self._senders, self._safe_to_repeat = senders, safe_to_repeat
+
+    def resolve(self, target: str, origin: str | None = None) -> tuple[Address, ...]:
+        return (self.address(target),)
+
+    def address(self, text: str) -> Address:
+        if text != LOCAL and text not in self._senders:
+            raise Invalid(f"no such target is configured: {text}")
+        return Address(text)
+
+    def platform(self, address: Address) -> Platform:
+        self.address(str(address))
+        return Platform(
+            address.platform, "test", alone=True, header=False, footer=False, safe_to_repeat=self._safe_to_repeat()
+        )
+
+    def sender(self, address: Address) -> Any:
+        return self._senders[address.platform]
+
+    def problem(self, target: str, origin: str | None = None) -> str | None:
+        try:
+            self.address(target)
+        except Invalid as error:
+            return error.message
+        return None

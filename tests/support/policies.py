@@ -6,13 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from horae.core.exclusion import Calendar
-from horae.core.model import Claim, End, Job, Owner, Receipt, Terms
+from horae.core.model import Claim, End, Job, Owner, Terms
 from horae.core.outcome import judge
 from horae.core.retry import retry_delay
-from tests.support.builders import a_job, a_result, at
+from tests.support.builders import a_job, a_result, addressed, at
 from tests.support.stores import SqliteUnderTest, hhmm
-
-LOCAL = {"local": Receipt("accept")}
 
 
 class Hands:
@@ -52,7 +50,7 @@ class Hands:
         self.claims.remove(claim)
         ending = judge(claim.job.name, a_result(**result))
         again = retry_delay(claim.job, ending, claim.failures + 1, claim.key)
-        self.s.do(lambda tx: tx.runs.conclude_all([End(claim, ending, LOCAL, retry_s=again)]))
+        self.s.do(lambda tx: tx.runs.conclude_all([End(claim, ending, addressed(claim, "local"), retry_s=again)]))
         return self.s.occurrence(claim.key)["state"] == "planned"
 
     def fail(self, claim: Claim | None = None) -> bool:

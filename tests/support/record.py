@@ -58,8 +58,8 @@ class Record:
             entry = told.entry
             if entry.what == "gateway_lost":
                 self._take_over(told, owner, owned)
-            elif entry.run_id is None or entry.what in BY_ANYBODY:
-                continue
+            elif entry.run_id is None or entry.what in BY_ANYBODY or entry.detail.get("target"):
+                continue  # a message is whoever's that sends it
             elif entry.what == "claimed":
                 owner[entry.run_id] = told.by
                 owned[told.by].add(entry.run_id)
@@ -89,6 +89,13 @@ class Record:
         taken = self.takeovers_of[run_id]
         before = [self.owners[run_id][0], *(found.by for found in taken if found.at_s < at_s)]
         return by not in (before[-1], *(found.by for found in taken if found.at_s == at_s))
+
+    def given_up(self, run_id: str, target: str, at_s: float) -> bool:
+        """Whether somebody had said before that nobody knows what became of the message."""
+        return any(
+            told.at_s < at_s and told.entry.what == "unknown" and told.entry.detail.get("target") == target
+            for told in self._about(run_id)
+        )
 
     def out_of_sight(self, effect: Effect) -> float | None:
         """Since when the program has gone on although its run was taken over by a gateway that cannot see it."""

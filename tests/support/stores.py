@@ -13,6 +13,7 @@ from typing import Any
 from unittest import mock
 
 from horae.core.chain import HOME
+from horae.core.delivery import Parcel, Receipt
 from horae.core.model import Claim, Job, Owner
 from horae.ports import Orphan
 from horae.store import postgres
@@ -20,12 +21,15 @@ from horae.store.postgres import PostgresStore
 from horae.store.postgresreaders import open_reader as postgres_reader
 from horae.store.queries import Reader, open_reader
 from horae.store.sqlite import SqliteStore
-from tests.support.builders import SetClock, a_job, an_ending, an_owner
+from tests.support.builders import SetClock, a_job, addressed, an_ending, an_owner
 from tests.support.postgres import take_database
 from tests.support.world import new_database
 
 Row = dict[str, Any]
-TABLES = ("job", "occurrence", "run", "output", "delivery", "journal", "fence", "gateway")
+TABLES = (
+    *("job", "occurrence", "run", "output", "delivery", "journal", "fence", "gateway"),
+    *("incident", "expectation", "closed_address"),
+)
 
 
 class SqliteUnderTest:
@@ -84,8 +88,26 @@ class SqliteUnderTest:
     def carry_out(self, claim: Claim, event: str = "complete", message: str = "done", **ending: Any) -> None:
         """From a claim to its outcome, deliveries left pending."""
         self.do(lambda tx: tx.runs.start(claim))
-        self.do(lambda tx: tx.runs.finish(claim, an_ending(event, message, **ending), {}))
+        self.do(lambda tx: tx.runs.finish(claim, an_ending(event, message, **ending), addressed(claim)))
         self.do(lambda tx: tx.runs.settle(claim))
+
+    def take(self, name: str = "g1", limit: int = 100) -> list[Parcel]:
+        """What a gateway sends now: it is on its way."""
+        return self.do(lambda tx: tx.outbox.take_due(an_owner(name), limit))
+
+    def record(self, parcel: Parcel, event: str = "accept", **given: Any) -> None:
+        """What became of it."""
+        receipt = Receipt(event, **given)  # pyright: ignore[reportArgumentType]
+        self.do(lambda tx: tx.notices.record(parcel, receipt))
+
+    def deliver(self, name: str = "g1", event: str = "accept", **given: Any) -> list[str]:
+        """Send whatever is due, all with the same outcome; where to."""
+        reached: list[str] = []
+        while parcels := self.take(name):
+            for parcel in parcels:
+                self.record(parcel, event, **given)
+            reached += [parcel.address for parcel in parcels]
+        return reached
 
     def take_over(self, owner: Owner) -> list[tuple[Orphan, Claim]]:
         """Everything that others have open: they are proven gone."""

@@ -149,6 +149,10 @@ class World:
     effects: list[Effect] = field(default_factory=list)
     sent: list[tuple[str, str, str]] = field(default_factory=list)
     """(run id, target, body) of every message that arrived."""
+    notes: list[tuple[Any, str]] = field(default_factory=list)
+    """(kind, body) of what arrived that is no result or alert of a run."""
+    senders: dict[str, Any] = field(default_factory=dict)
+    """Other targets than `desk`, by name."""
     idempotent: bool = False
     """Whether the desk takes a message that arrives twice as one."""
     sendings: list[Sending] = field(default_factory=list)

@@ -13,11 +13,14 @@ from typing import Any
 
 from horae.app.jobs import damage_of, find, ready
 from horae.app.status import store_now
+from horae.app.targets import problem_of
 from horae.app.upcoming import unread
 from horae.core.definition import from_definition
+from horae.core.delivery import Address
 from horae.core.exclusion import Calendar
 from horae.core.labels import offered, unoffered
 from horae.core.model import Job
+from horae.core.target import home_of
 from horae.errors import NotFound, Problem, Trouble, Unavailable
 from horae.ports import Home, Record
 from horae.timing.zones import version
@@ -37,6 +40,7 @@ def doctor(home: Home, *, gateway: Mapping[str, Any] | None, misnamed: list[str]
         *_jobs(home),
         *_calendars(home),
         *_labels(home),
+        *_targets(home),
         *_runs(home),
         *_waiting(home),
         *(_bad("job files", f"jobs/{name} cannot be a job: its name is not one", "rename it") for name in misnamed),
@@ -144,6 +148,20 @@ def _labels(home: Home) -> list[Json]:
             says = f"{item['slug']}{others} would wait for a gateway for ever: {why}"
             found.append(_bad("labels", says, f"give one `labels = {_toml(item['runs_on'])}` in its config.toml"))
     return found
+
+
+def _targets(home: Home) -> list[Json]:
+    """Platforms that are configured and not ready; whoever names none of them need not know."""
+    found: list[Json] = []
+    for name, platform in home.settings.platforms.items():
+        meant = home_of(platform)
+        why = problem_of(home, meant or Address(name), meant)
+        if why is not None:
+            remedy = why.hint if isinstance(why, Problem) else None
+            says = f"{name}: {why.message if isinstance(why, Problem) else why}"
+            found.append(_bad("targets", says, remedy or f"mend [platforms.{name}] in config.toml"))
+    ready = len(home.settings.platforms) - len(found)
+    return found or ([_good("targets", f"{ready} platform{'' if ready == 1 else 's'} ready")] if ready else [])
 
 
 def _calendars(home: Home) -> list[Json]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC
+from functools import partial
 from typing import Any, cast
 
 from horae.app.completed import refuse_completed, way_round
@@ -33,7 +34,7 @@ SWITCHED_AT_ONCE = 1000  # jobs that are paused or resumed in one transaction
 NAME_TRIES = 20
 WHY_CELLS = 120  # of what is damaged
 EMPTY_FILE = "---\n---\n"
-LOOKED_AT = ("script", "command", "deliver", "agent", "exclude")  # fields that preflight judges
+LOOKED_AT = ("script", "command", "deliver", "alerts", "origin", "agent", "exclude")  # fields that preflight judges
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +239,7 @@ def remove_job(home: Home, *, job: str) -> Json:
 
 def ready(home: Home, job: Job) -> tuple[str, ...]:
     """Why a job could not run now; empty when it could."""
-    return preflight(job, home.facts(job), home.targets, home.settings.calendars)
+    return preflight(job, home.facts(job), partial(home.targets.problem, origin=job.origin), home.settings.calendars)
 
 
 def clock_policy(row: Row) -> Json:

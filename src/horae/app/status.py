@@ -27,6 +27,7 @@ def status_of(home: Home) -> Json:
             "lateness_ms": summary(reader.lateness_ms(LATENESS_OF)),
             "live_runs": reader.live_runs(),
             "waiting": reader.waiting(WAITING_MAX, now_us),
+            "deliveries": reader.on_the_way(),
             "gateways": gateways,
             "problems": [
                 f"{_slots(item['count'])} for a gateway; {unoffered(item['runs_on'], labels)}" for item in stranded

@@ -8,10 +8,13 @@ from typing import Any
 from horae.app.apply import apply_folder
 from horae.app.cancel import cancel_run
 from horae.app.exceptions import move_slot, skip_slot
+from horae.app.incidents import acknowledge
 from horae.app.jobs import add_job, edit_job, pause_jobs, remove_job, replace_text, resume_jobs
+from horae.app.resend import resend_run
 from horae.app.resolve import resolve_run
 from horae.app.retention import prune
 from horae.app.runs import run_job
+from horae.app.targets import open_target
 from horae.app.undo import undo
 
 VERBS: Mapping[str, Callable[..., dict[str, Any]]] = {
@@ -24,9 +27,12 @@ VERBS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "run": run_job,
     "cancel": cancel_run,
     "resolve": resolve_run,
+    "resend": resend_run,
+    "ack": acknowledge,
     "skip": skip_slot,
     "move": move_slot,
     "undo": undo,
     "apply": apply_folder,
     "prune": prune,
+    "open_target": open_target,
 }

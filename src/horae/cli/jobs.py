@@ -10,6 +10,7 @@ from typing import Any
 
 from horae import config
 from horae.cli.editor import edited
+from horae.cli.notices import notice_fields, notice_options, notice_rows
 from horae.cli.output import Output, brief
 from horae.cli.policies import policy_fields, policy_options, policy_rows
 from horae.cli.running import running_fields, running_options, running_rows
@@ -55,6 +56,7 @@ def _field_options(parser: ArgumentParser) -> None:
     )
     running_options(parser)
     policy_options(parser)
+    notice_options(parser)
 
 
 def fields_of(args: Namespace) -> dict[str, Any]:
@@ -73,6 +75,7 @@ def fields_of(args: Namespace) -> dict[str, Any]:
         "repeat": args.repeat,
         **running_fields(args),
         **policy_fields(args),
+        **notice_fields(args),
     }
     if args.limit is not None:
         fields["limits"] = pairs_of("limits", args.limit)
@@ -209,6 +212,7 @@ def do_show(args: Namespace, output: Output) -> int:
             *running_rows(job),
             ("limits", ", ".join(f"{key} {value}" for key, value in limits.items() if value is not None)),
             ("delivers to", ", ".join(resolved["targets"])),
+            *notice_rows(job),
             ("cannot run", "; ".join(resolved["problems"])),
         ])  # fmt: skip
         if job.get("prompt"):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, cast, get_args
 
-from horae.core.model import CatchUp, Cause, ClockChange, Job, Limits, Overlap, Retries, Sandbox
+from horae.core.model import CatchUp, Cause, ClockChange, Job, Limits, Overlap, Retries, Sandbox, Urgency
 from horae.errors import Invalid
 from horae.timing.clockchange import Gap, Repeat
 
@@ -25,17 +25,26 @@ DEFAULTS: dict[str, Any] = (
 )
 _PART_FIELDS = {key: tuple(sorted(f.name for f in fields(kind))) for key, kind in PARTS.items()}
 _ALWAYS = ("id", "slug", "name", "schedule", "timezone")
-_LISTS = ("command", "deliver", "skills", "env", "secrets", "exclude", "runs_on")
-_TEXTS = ("prompt", "script", "model", "starts", "ends", "group", "catch_up", "overlap", "workdir", "sandbox")
+_LISTS = ("command", "deliver", "alerts", "skills", "env", "secrets", "exclude", "runs_on")
+_TEXTS = (
+    *("prompt", "script", "model", "starts", "ends", "group", "catch_up", "overlap", "workdir", "sandbox"),
+    *("origin", "urgency", "expect_by"),
+)
+_NUMBERS = ("repeat", "spread_s", "not_later_than_s", "priority", "expect_every_s", "expect_output", "pause_after")
 _TYPES: dict[str, tuple[type, ...]] = {  # what the fields are in JSON
     **dict.fromkeys((*_ALWAYS, *_TEXTS), (str,)),
     **dict.fromkeys(("agent", "enabled", "landlock"), (bool,)),
     **dict.fromkeys(_LISTS, (list,)),
-    **dict.fromkeys(("repeat", "spread_s", "not_later_than_s", "priority"), (int,)),
+    **dict.fromkeys(_NUMBERS, (int,)),
     **dict.fromkeys(PARTS, (dict,)),
 }
 _WORDS = {"gap": get_args(Gap), "repeat": get_args(Repeat)}
-_CHOICES = {"catch_up": get_args(CatchUp), "overlap": get_args(Overlap), "sandbox": get_args(Sandbox)}
+_CHOICES = {
+    "catch_up": get_args(CatchUp),
+    "overlap": get_args(Overlap),
+    "sandbox": get_args(Sandbox),
+    "urgency": get_args(Urgency),
+}
 _CAUSES = get_args(Cause)
 
 

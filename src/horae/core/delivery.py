@@ -46,7 +46,7 @@ class Platform:
     footer: bool = True
     quiet: bool = True
     """Whether quiet hours and digests count for it."""
-    timeout_s: float = 30.0
+    timeout_s: float = 20.0
     """After so long a send is given up. It may have arrived then."""
     safe_to_repeat: bool = False
     """Whether whoever receives takes a message that comes twice under one id as one."""
@@ -99,14 +99,49 @@ class Addressee:
     target: str
     """As a person reads it."""
     address: str
-    problem: str | None = None
-    """Why it cannot be reached at all."""
     kept: Receipt | None = None
     """Of one that writing the run's end reaches by itself."""
     hold_until: datetime | None = None
     """It is quiet there until then."""
     digest: bool = False
     """Whether what is held goes out in one message with all else that is held for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One delivery on its way."""
+
+    delivery_id: int
+    kind: str
+    """result, alert, or what of an incident is told: reminder, recovery, overdue, quiet, undelivered."""
+    title: str
+    body: str
+    format: Format
+    alert: bool
+    target: str
+    run_id: str | None = None
+    job_id: str | None = None
+    slug: str | None = None
+    key: str | None = None
+    slot: datetime | None = None
+    """With the job's offset."""
+    state: str | None = None
+    """How its run ended."""
+    attachments: tuple[str, ...] = ()
+    """Paths in the run's folder of files."""
+    incident_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """What goes to one address at once: one delivery, or all of a digest. The token is shown for what becomes of it."""
+
+    address: str
+    token: int
+    attempts: int
+    """With this one."""
+    deadline: datetime
+    items: tuple[Item, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +156,15 @@ class Alerts:
     """After how long an open incident is told again; None: never."""
     pause_after: int | None = None
     """After how many failures in a row a job is paused; None: it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How messages of one job are seen to: how long each is tried, and what is told of trouble that lasts."""
+
+    give_up_s: float = 86_400.0
+    remind_s: float | None = 86_400.0
+    pause_after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

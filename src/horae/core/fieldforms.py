@@ -3,7 +3,7 @@
 A reader takes (file, key, node) and returns the value for the `Job`, or raises `Invalid` for that line. `written` is
 its inverse: the text, the list of texts or the mapping of texts that stands in a file. The readers themselves are in
 `fieldvalues` (a text, a list), `fieldpolicies` (the same, of what is said about a job's slots), `fieldruns` (of what a
-run finds and may do) and `fieldmaps` (a mapping).
+run finds and may do), `fieldnotices` (of who hears of it, and when) and `fieldmaps` (a mapping).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import re
 from collections.abc import Sequence
 from typing import cast, get_args
 
-from horae.core import fieldpolicies, fieldruns, fieldvalues
+from horae.core import fieldnotices, fieldpolicies, fieldruns, fieldvalues
 from horae.core.fieldmaps import FIELD_MAPS, mapping, where_it_belongs, written_mapping
 from horae.core.fieldvalues import Form
 from horae.core.frontmatter import Node
-from horae.core.model import CatchUp, Overlap
+from horae.core.model import CatchUp, Overlap, Urgency
 from horae.core.scalars import Written, written_duration
 from horae.errors import Invalid
 
@@ -53,10 +53,18 @@ FORMS: dict[str, Form] = {
     "landlock": fieldruns.switch,
     "sandbox": fieldruns.sandbox,
     "deliver": fieldvalues.deliver,
+    "alerts": fieldvalues.deliver,
+    "origin": fieldnotices.origin,
+    "urgency": fieldvalues.one_of(get_args(Urgency)),
+    "expect_by": fieldnotices.time_of_day,
+    "expect_every": fieldnotices.expect_every,
+    "expect_output": fieldnotices.expect_output,
+    "pause_after": fieldnotices.pause_after,
     "limits": mapping,
 }
 ORDER = tuple(FORMS)
-FIELDS = {key: {"spread": "spread_s", "not_later_than": "not_later_than_s"}.get(key, key) for key in ORDER}
+_IN_SECONDS = ("spread", "not_later_than", "expect_every")
+FIELDS = {key: f"{key}_s" if key in _IN_SECONDS else key for key in ORDER}
 """The field of a `Job` for each key: seconds say so in their name."""
 
 
@@ -72,9 +80,13 @@ def written(key: str, value: object) -> Written:
     """
     if key in FIELD_MAPS:
         return written_mapping(key, value)
-    if key in ("repeat", "priority") and isinstance(value, str) and _NUMBER.fullmatch(value):
+    if (
+        key in ("repeat", "priority", "expect_output", "pause_after")
+        and isinstance(value, str)
+        and _NUMBER.fullmatch(value)
+    ):
         return int(value)
-    if key in ("spread", "not_later_than") and type(value) is int:
+    if key in _IN_SECONDS and type(value) is int:
         return written_duration(value)
     if key == "landlock" and isinstance(value, str) and value.lower() in fieldruns.SWITCH:
         return fieldruns.SWITCH[value.lower()]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from horae.core.delivery import Addressee, Manner
 from horae.core.exclusion import Calendar
 from horae.timing.clockchange import Gap, Repeat
 
@@ -22,6 +23,9 @@ Overlap = Literal["skip", "queue_one", "queue", "cancel_running", "allow"]
 Cause = Literal["failure", "timeout", "start"]
 """Why an attempt is known to have failed: by itself, by a limit of its time, or it could not be started."""
 
+
+Urgency = Literal["high", "normal", "low"]
+"""What may wait: nothing; results, while it is quiet; results until the next digest, and alerts while it is quiet."""
 
 Sandbox = Literal["off", "net", "strict"]
 """What a run is shut into: nothing; a read-only system with the network; the same without it."""
@@ -76,6 +80,19 @@ class Job:
     script: str | None = None
     command: tuple[str, ...] = ()
     deliver: tuple[str, ...] = ("local",)
+    alerts: tuple[str, ...] = ()
+    """Targets of its failures. Empty: those of the settings, or where its results go."""
+    origin: str | None = None
+    """The target that `origin` means: where the job was made. None: here."""
+    urgency: Urgency = "normal"
+    expect_by: str | None = None
+    """A time of day by which a run must have completed, on days of its schedule."""
+    expect_every_s: int | None = None
+    """How long after one run completed the next one must have."""
+    expect_output: int | None = None
+    """After how many runs in a row that said nothing somebody is told."""
+    pause_after: int | None = None
+    """After how many failures in a row it is paused; 0: never. None: as the settings say."""
     skills: tuple[str, ...] = ()
     model: str | None = None
     repeat: int | None = None
@@ -193,6 +210,8 @@ class Ending:
     result: Result | None = None
     attachments: tuple[str, ...] = ()
     """Files that the script named and left in its folder, as paths in it."""
+    silence: str = "nothing to say"
+    """Why there is no message, where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +245,11 @@ class End:
 
     claim: Claim
     ending: Ending
-    kept: Mapping[str, Receipt]
-    """Receipts of targets that writing this end reaches by itself."""
+    to: tuple[Addressee, ...]
+    """Who gets its message."""
+    alerts: tuple[Addressee, ...] = ()
+    """Who hears of its trouble, and of its end."""
+    manner: Manner = field(default_factory=Manner)
     started: datetime | None = None
     retry_s: float | None = None
     """After how long it is tried again; None when it is not."""

@@ -3,7 +3,7 @@
 The rules for work without an agent:
 
 - exit 0: the trimmed standard output is the message; nothing printed is a silent success. A last line as in
-  `scriptresult` says more: another message, silence, or that the work failed after all.
+  `scriptresult` says more: another message, silence, or that the work failed after all. So do the words of `silence`.
 - not 0, a signal, a limit, or not startable: an alert with the reason and the evidence, never silent.
 - ended by a person: cancelled, told as such. Ended because the gateway stopped: cancelled too.
 """
@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from horae.core.model import Ending, Result
 from horae.core.scriptresult import Said, said
+from horae.core.silence import SILENT, failure_in, is_silent
 from horae.core.text import one_line
 from horae.limits import MESSAGE_CHARS_MAX
 
@@ -63,11 +64,14 @@ def _judged(name: str, result: Result) -> Ending:
     if result.exit_code != 0:
         return _alert(name, "fail", f"exit status {result.exit_code}", result)
     told = said(result.stdout)
-    if told.status == "failed":
-        return _declared(name, told, result)
+    failure = failure_in(told.message)
+    if told.status == "failed" or failure is not None:
+        return _declared(name, told if failure is None else replace(told, message=failure), result)
     reason = "; ".join(("exit status 0", *told.notes))
-    message = "" if told.status == "silent" else told.message
-    return Ending("complete", reason, message, alert=False, result=result, attachments=told.attachments)
+    if told.status == "silent" or is_silent(told.message):
+        why = "its result says that it is silent" if told.status == "silent" else f"the whole answer is {SILENT}"
+        return Ending("complete", reason, "", alert=False, result=result, attachments=told.attachments, silence=why)
+    return Ending("complete", reason, told.message, alert=False, result=result, attachments=told.attachments)
 
 
 def blocked(name: str, reasons: tuple[str, ...]) -> Ending:

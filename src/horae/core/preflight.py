@@ -33,11 +33,15 @@ def preflight(
 ) -> tuple[str, ...]:
     """The reasons why this job cannot run now; empty means go.
 
-    `unreachable(target)` says why a target cannot be reached. `calendars` are those that the settings have; None: they are
-    not looked at.
+    `unreachable(target)` says why a target cannot be reached; whoever makes it knows what `origin` means for this job.
+    `calendars` are those that the settings have; None: they are not looked at.
     """
     reasons = [*facts.problems]
     reasons += [f"target {clip(target, SHOWN_CELLS)}: {why}" for target in job.deliver if (why := unreachable(target))]
+    others = [target for target in job.alerts if target not in job.deliver]  # a failure that nobody hears of is silent
+    reasons += [
+        f"target of alerts {clip(target, SHOWN_CELLS)}: {why}" for target in others if (why := unreachable(target))
+    ]
     if calendars is not None:
         reasons += [_no_calendar(name, calendars) for name in unknown_calendars(calendars, job.exclude)]
         named = (calendars[name] for name in job.exclude if name in calendars)

@@ -12,7 +12,8 @@ tests fail when they differ.
 - A *run* is one attempt. A retry is a new row, so no state of a run ever recurs. One whose machine had no room for its
   process (`refuse`) is released like one that never started. It is over with `unknown` too: what
   nobody saw, no program can find out later. Only a person can say how it ended (`vouch`, `condemn`).
-- A *delivery* is one result for one target. `unknown` means that it may have arrived; nothing resends it by itself.
+- A *delivery* is one message for one address. `unknown` means that it may have arrived; nothing resends it by itself.
+  `expired` was tried until its deadline and surely never taken. What a person sends anew is a new delivery.
 
 This module imports nothing, so that the command line starts fast.
 """
@@ -51,8 +52,14 @@ RUN: Table = {
 }
 
 DELIVERY: Table = {
-    "pending": {"send": "sending", "suppress": "suppressed", "expire": "expired"},
-    "sending": {"accept": "delivered", "refuse": "failed", "retry": "pending", "lose": "unknown"},
+    "pending": {"send": "sending", "refuse": "failed", "suppress": "suppressed", "expire": "expired"},
+    "sending": {
+        "accept": "delivered",
+        "refuse": "failed",
+        "retry": "pending",
+        "lose": "unknown",
+        "expire": "expired",
+    },
     "delivered": {},
     "failed": {},
     "unknown": {},

@@ -1,12 +1,15 @@
 """The way of one occurrence, from top to bottom. A newcomer starts here.
 
-              plan            claim            preflight          run             deliver          settle
-   schedule ───────► occurrence ─────► run+token ─────► ok/blocked ────► runner ──────► outbox ─────────► outcome
+              plan            claim            preflight          run             settle           deliver
+   schedule ───────► occurrence ─────► run+token ─────► ok/blocked ────► runner ──────► outcome ────────► target
 
-Planning is part of claiming: `claim_due` plans each job's next slot in the transaction that uses up this one. Every line
-that touches the store is fenced by the claim's token; when somebody else has moved the run on, the store says `Stale`
-and the way ends on that line (`Gateway.ended` is the one place that takes note). A crash between any two lines is made
-good by `recover.py`.
+Planning is part of claiming: `claim_due` plans each job's next slot in the transaction that uses up this one. So is
+settling part of the end of a run: whatever becomes of its messages, the slot is accounted for. They lie in the outbox from
+that transaction on, and are sent from there, one at a time to each address.
+
+Every line that touches the store is fenced, by the claim's token or the message's; when somebody else has moved it on, the
+store says `Stale` and the way ends on that line (`Gateway.ended` is the one place that takes note). A crash between any two
+lines is made good by `recover.py`.
 
 What many do at the same moment is written together: `together` hands the store one of them, and it collects the others.
 """
@@ -15,49 +18,79 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
-from horae.core.model import Claim, End, Ending, Receipt
+from horae.core.delivery import Parcel, Receipt
+from horae.core.model import Claim, End, Ending
 from horae.core.outcome import blocked, judge
 from horae.core.preflight import preflight
 from horae.core.retry import retry_delay
 from horae.core.skew import ahead
+from horae.engine.addressing import addressees, hearers, manner_of
 from horae.engine.orders import order_for
-from horae.errors import Exhausted, Problem, Stale
+from horae.engine.sending import prepare
+from horae.errors import Exhausted, Stale
+from horae.limits import LEASE_MARGIN_S
 from horae.ports import Closed, Ports, Tx
 
-RUN = "run"
-Spawn = Callable[[Claim, Coroutine[None, None, None], str], None]
-"""Sets a claim's way going, as a task of that name."""
+RUN, MESSAGE = "run", "message"
+Spawn = Callable[[Claim | Parcel, Coroutine[None, None, None], str], None]
+"""Sets the way of a claim or a message going, as a task of that name."""
 
 
-async def step(p: Ports, spawn: Spawn, room: int | None, *, keep: bool) -> datetime | None:
-    """Claim what is due and has room, set each claim going, end what is to end, and say when to look again.
+class Seen(NamedTuple):
+    """What one look has found."""
+
+    claims: list[Claim]
+    parcels: list[Parcel]
+    unwanted: list[tuple[str, str]]
+    closed: frozenset[str]
+    next_due: datetime | None
+    now: datetime
+
+
+async def step(p: Ports, spawn: Spawn, room: int | None, *, keep: bool, sends: int = 0) -> datetime | None:
+    """Claim what is due and has room, set each claim and message going, end what is to end, and say when to look again.
 
     Without room only slots of jobs that have a run here are answered; with None not even those.
     """
+    hear = hearers(p)
 
-    def look(tx: Tx) -> tuple[list[Claim], list[tuple[str, str]], datetime | None, datetime]:
+    def look(tx: Tx) -> Seen:
         claims = [] if room is None else tx.runs.claim_due(p.owner, room, p.terms)
-        if claims or keep:
+        tx.notices.look(hear)
+        parcels = tx.outbox.take_due(p.owner, sends)
+        if claims or parcels or keep:
             tx.runs.renew(p.owner)
-        return claims, tx.runs.asked_to_end(p.owner), tx.runs.next_due(), tx.now
+        unwanted, closed = tx.runs.asked_to_end(p.owner), tx.outbox.closed()
+        return Seen(claims, parcels, unwanted, closed, soonest(tx), tx.now)
 
     asked, asked_at = p.lease.asking(), p.clock.now()
-    claims, unwanted, next_due, store_now = await p.store.commit(look)
-    if claims or keep:
+    seen = await p.store.commit(look)
+    if seen.claims or seen.parcels or keep:
         p.lease.renewed(asked)
-    for claim in claims:  # plan, claim
+    p.closed.clear()
+    p.closed.update(seen.closed)
+    for claim in seen.claims:  # plan, claim
         spawn(claim, fire(claim, p), RUN)
-    for run_id, reason in unwanted:
+    for parcel in seen.parcels:
+        spawn(parcel, deliver(parcel, p), MESSAGE)
+    for run_id, reason in seen.unwanted:
         p.runner.cancel(run_id, reason)
-    return next_due and next_due + ahead(store_now, asked_at, p.clock.now())
+    return seen.next_due and seen.next_due + ahead(seen.now, asked_at, p.clock.now())
+
+
+def soonest(tx: Tx) -> datetime | None:
+    """When something is due next: a slot, a message, or a word about what did not happen."""
+    due = (tx.runs.next_due(), tx.outbox.next_due(), tx.notices.next_due())
+    return min((at for at in due if at is not None), default=None)
 
 
 async def fire(claim: Claim, p: Ports) -> None:
     """The whole life of one attempt."""
     try:
         facts = p.runner.facts(claim.job)
-        reasons = preflight(claim.job, facts, p.unreachable, p.terms.calendars)  # preflight
+        reasons = preflight(claim.job, facts, p.unreachable(claim.job), p.terms.calendars)  # preflight
         if reasons:
             await conclude(claim, blocked(claim.job.name, reasons), p)
             return
@@ -80,17 +113,17 @@ async def ready(p: Ports) -> None:
     p.slots.check()
 
 
-async def hold(p: Ports) -> None:
-    """Directly before an outside effect: a gateway that stood still must not act on what is no longer its own."""
-    while p.lease.lapsed:
-        await renew(p)
+async def hold(p: Ports, for_s: float = 0.0) -> None:
+    """Directly before an outside effect of that length: a gateway that stood still must not act on what is not its own."""
+    while not p.lease.covers(for_s):
+        await renew(p, for_s + 2 * LEASE_MARGIN_S)
 
 
-async def renew(p: Ports) -> None:
-    """Prolong the lease over all our runs, or learn that they are somebody else's."""
+async def renew(p: Ports, for_s: float = 0.0) -> None:
+    """Prolong the lease over all that is ours, or learn that it is somebody else's."""
     asked = p.lease.asking()
-    await p.store.commit(lambda tx: tx.runs.renew(p.owner))
-    p.lease.renewed(asked)
+    await p.store.commit(lambda tx: tx.runs.renew(p.owner, for_s))
+    p.lease.renewed(asked, for_s)
 
 
 def start(tx: Tx, claims: Sequence[Claim]) -> Sequence[datetime | Stale]:
@@ -99,30 +132,25 @@ def start(tx: Tx, claims: Sequence[Claim]) -> Sequence[datetime | Stale]:
 
 
 def end(tx: Tx, ends: Sequence[End]) -> Sequence[bool | Stale]:
-    """running → its end, the outbox filled; whoever needs nothing sent is settled, or due again."""
+    """running → its end, the outbox filled; its slot is settled, or due again."""
     return tx.runs.conclude_all(ends)
 
 
 async def conclude(claim: Claim, ending: Ending, p: Ports, started: datetime | None = None) -> None:
-    """Write the end, fill the outbox and settle in one transaction, unless something must be sent first."""
-    again = retry_delay(claim.job, ending, claim.failures + 1, claim.key)
-    left = await p.store.together(end, End(claim, ending, p.kept(claim), started, again))
-    if left:
-        await finish_off(claim, p)
+    """Write the end, fill the outbox and settle, in one transaction."""
+    job, now = claim.job, p.clock.now()
+    to = addressees(job, claim.run_id, p.targets, p.settings, now, alert=ending.alert)
+    alerts = to if ending.alert else addressees(job, claim.run_id, p.targets, p.settings, now, alert=True)
+    again = retry_delay(job, ending, claim.failures + 1, claim.key)
+    await p.store.together(end, End(claim, ending, to, alerts, manner_of(job, p.settings), started, again))  # settle
 
 
-async def finish_off(claim: Claim, p: Ports) -> None:
-    """What follows a finished run, also one that an earlier gateway finished."""
-    await deliver(claim, p)  # deliver
-    await p.store.commit(lambda tx: tx.runs.settle(claim))  # settle
-
-
-async def deliver(claim: Claim, p: Ports) -> None:
-    """Send what the outbox holds for this run. Its failure is its own: the run stays as it ended."""
-    for message in await p.store.commit(lambda tx: tx.outbox.begin(claim)):
-        await hold(p)
-        try:
-            receipt = await p.sender(message.target).send(message)
-        except Problem as problem:  # a target that does not exist (any more)
-            receipt = Receipt("refuse", reason=problem.message)
-        await p.store.commit(lambda tx, m=message, r=receipt: tx.outbox.record(claim, m, r))
+async def deliver(parcel: Parcel, p: Ports) -> None:
+    """Send one message. What becomes of it is its own matter: the run stays as it ended."""
+    ready = prepare(parcel, p)
+    if isinstance(ready, Receipt):
+        receipt = ready
+    else:
+        await hold(p, ready.within_s)
+        receipt = await ready.make()  # deliver
+    await p.store.commit(lambda tx: tx.notices.record(parcel, receipt))

@@ -21,14 +21,24 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from horae.core.clockwatch import compare
+from horae.core.delivery import Parcel
 from horae.core.model import Claim
 from horae.engine.flow import step
 from horae.engine.lease import RENEW_EVERY_S
 from horae.engine.pace import Pace
-from horae.engine.recover import ABANDONED, ORPHAN, abandon, recover
+from horae.engine.recover import ABANDONED, ORPHAN, abandon, recover, unsent
 from horae.engine.slots import Slots
 from horae.errors import Problem, Stale
-from horae.limits import CLAIM_BATCH_MAX, HANDOVER_S, KILL_GRACE_S, POLL_S, SHARED_AHEAD, WAIT_MAX_S
+from horae.limits import (
+    CLAIM_BATCH_MAX,
+    HANDOVER_S,
+    KILL_GRACE_S,
+    POLL_S,
+    SEND_GRACE_S,
+    SENDS_MAX,
+    SHARED_AHEAD,
+    WAIT_MAX_S,
+)
 from horae.ports import Ports
 
 TAKEN = "another gateway took its runs over"
@@ -49,6 +59,7 @@ class Gateway:
         self._version = version
         self._woken = asyncio.Event()
         self._tasks: dict[asyncio.Task[None], Claim] = {}
+        self._sends: dict[asyncio.Task[None], Parcel] = {}
         self._pace = Pace(ports.clock)
         self._orphans: set[asyncio.Task[None]] = set()  # those of the tasks that start nothing, and so take no room
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -127,7 +138,7 @@ class Gateway:
         p = self.ports
         if self._recover_at is not None and p.clock.now() >= self._recover_at:
             await self._recover()
-        owns = bool(self._tasks) or self._shared
+        owns = bool(self._tasks or self._sends) or self._shared
         claimed = len(self._tasks)
         most = self._most()
         room = most - claimed + len(self._orphans)
@@ -135,8 +146,13 @@ class Gateway:
             room = 0  # a burst is claimed in a few large bites, not anew at each run that ends
         room = self._slots.offered(room, claimed - len(self._orphans))
         offered = max(0, room) if room > 0 or self._came_due else None
-        self.next_due = await step(p, self._spawn, offered, keep=owns and p.lease.is_old)
+        self.next_due = await step(p, self._spawn, offered, keep=owns and p.lease.is_old, sends=self._may_send)
         return 0 < room <= len(self._tasks) - claimed
+
+    @property
+    def _may_send(self) -> int:
+        """How many messages more it may have under way."""
+        return SENDS_MAX - len(self._sends)
 
     @property
     def _came_due(self) -> bool:
@@ -161,7 +177,7 @@ class Gateway:
         net_s = WAIT_MAX_S
         if self._shared:
             net_s = POLL_S
-        elif self._tasks:
+        elif self._tasks or self._sends:
             net_s = RENEW_EVERY_S
         net_s = min(net_s, self._slots.changes_in_s or net_s)
         wanted = (now + timedelta(seconds=net_s), self.next_due, self._recover_at)
@@ -178,7 +194,7 @@ class Gateway:
         """Its runs are somebody else's now: their programs must not go on beside what others do about them."""
         log.warning("this gateway was taken for lost, and its runs are another's now: it ends their programs")
         self._end_taken()
-        await _cancel(set(self._orphans))
+        await _cancel({*self._orphans, *self._sends})
         if self._tasks:  # what has not begun ends by itself: it is stale
             _, stuck = await asyncio.wait(self._tasks, timeout=2 * KILL_GRACE_S)
             await _cancel(stuck)
@@ -191,9 +207,8 @@ class Gateway:
     async def _drain(self) -> None:
         """Wait for what is live; past the limit, leave or end it. What an earlier gateway started is left to the next one."""
         await _cancel(set(self._orphans))
-        if not self._tasks:
-            return
-        log.info("waiting for %d live run(s); press Ctrl-C again to end them", self._slots.held)
+        if self._tasks:
+            log.info("waiting for %d live run(s); press Ctrl-C again to end them", self._slots.held)
         late = await self._wait_for_runs(self.ports.settings.drain_s)
         if late and self.ports.settings.on_stop == "leave" and not self._ends_runs:
             log.info("%d live run(s) go on by themselves; the next gateway adopts them", len(late))
@@ -202,29 +217,50 @@ class Gateway:
             self._stop_runs(f"the gateway stopped and the run did not end within {self.ports.settings.drain_s:.0f} s")
             _, stuck = await asyncio.wait(late, timeout=2 * KILL_GRACE_S)
             await _cancel(stuck)  # not even KILL ends it: the next gateway takes it over
+            await self._wait_for_runs(SEND_GRACE_S)  # what they said of it
+        await _cancel(set(self._sends))
 
     async def _wait_for_runs(self, limit_s: float) -> set[asyncio.Task[None]]:
-        """Wait for what is live, still owning it. Returns what did not end within the limit."""
+        """Wait for what is live and for its messages, still owning them. Returns the runs that did not end in time."""
         loop, p = asyncio.get_running_loop(), self.ports
         end = loop.time() + limit_s
         if self._shared:
             await p.store.commit(lambda tx: tx.runs.drain(p.owner))
-        while self._tasks and (left_s := end - loop.time()) > 0:
+        while (left_s := end - loop.time()) > 0:
             self._woken.clear()
             try:
-                await step(p, self._spawn, None, keep=p.lease.is_old)
+                await step(p, self._spawn, None, keep=p.lease.is_old, sends=self._may_send)
             except Stale:
                 self._end_taken()
+            if not self._tasks and not self._sends:
+                break
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._woken.wait(), min(RENEW_EVERY_S, left_s))
         return set(self._tasks)
 
-    def _spawn(self, claim: Claim, way: Coroutine[None, None, None], name: str) -> None:
+    def _spawn(self, claim: Claim | Parcel, way: Coroutine[None, None, None], name: str) -> None:
         task = asyncio.get_running_loop().create_task(way, name=name)
+        if isinstance(claim, Parcel):
+            self._sends[task] = claim
+            task.add_done_callback(self._sent)
+            return
         self._tasks[task] = claim
         if name == ORPHAN:
             self._orphans.add(task)
         task.add_done_callback(self.ended)
+
+    def _sent(self, task: asyncio.Task[None]) -> None:
+        """A message is through, or somebody else's, or a fault of ours broke it off: then nobody knows what became of it."""
+        parcel = self._sends.pop(task)
+        self._woken.set()
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Stale) or (error is None and not task.cancelled()):
+            return
+        if error is not None:
+            log.error("a message to %s: a fault of Horae broke it off", parcel.address, exc_info=error)
+        if task.get_name() != ABANDONED:  # once: after a second fault it is left to the next start
+            why = "the gateway stopped while it was being sent" if error is None else f"a fault of Horae: {error!r}"
+            self._spawn(parcel, unsent(parcel, why, self.ports), ABANDONED)
 
     def ended(self, task: asyncio.Task[None]) -> None:
         """A claim's way is over: at its end, where somebody else had moved the run on, or by a fault of ours."""

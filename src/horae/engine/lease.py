@@ -14,6 +14,9 @@ Nor may it take somebody else's lease for ended as soon as it sees that: when th
 slept with several gateways on it, all leases have ended, and whoever looks first would take over what all others do. So
 it judges others only after it has kept its own lease for the whole length of one: whoever lives has renewed by then.
 
+What takes long outside, a message that is being sent, must be over before that: the lease is prolonged past its end first
+(`covers`).
+
 Failure cases: a suspended gateway wakes and finds the lease lapsed, so it renews before it begins anything (`hold`).
 Its runs were taken over meanwhile: then renewing raises `Stale`, its programs are ended, and it begins anew without any.
 """
@@ -39,12 +42,13 @@ class Lease:
         """The moment to hand to `renewed` once the renewal is committed, on the steady clock."""
         return self._clock.reading().steady_s
 
-    def renewed(self, asked_s: float) -> None:
-        """It was renewed by a transaction that began after `asked_s`."""
+    def renewed(self, asked_s: float, for_s: float = LEASE_S) -> None:
+        """It was renewed, for so long, by a transaction that began after `asked_s`."""
         if asked_s >= self._trusted_until_s:  # it had lapsed
             self._held_since_s = asked_s
         self._asked_s = max(self._asked_s, asked_s)
-        self._trusted_until_s = self._asked_s + LEASE_S - LEASE_MARGIN_S
+        until_s = asked_s + max(for_s, LEASE_S) - LEASE_MARGIN_S
+        self._trusted_until_s = max(self._trusted_until_s, until_s)
 
     @property
     def is_old(self) -> bool:
@@ -55,6 +59,10 @@ class Lease:
     def lapsed(self) -> bool:
         """Whether something that we own may be somebody else's by now."""
         return self._clock.reading().steady_s >= self._trusted_until_s
+
+    def covers(self, seconds: float) -> bool:
+        """Whether what takes that long from now on will be over before anybody may take it over."""
+        return self._clock.reading().steady_s + seconds < self._trusted_until_s
 
     @property
     def judges_in_s(self) -> float:

@@ -8,7 +8,8 @@ or its lease has ended by the store's time. An owner that nobody can look at cou
   meanwhile, and its result is collected;
 - running, its shim gone without a result, or on another machine: unknown. It may have done its work, so it is never run
   again by itself;
-- finished, but not delivered or settled: the rest of the flow is done now.
+- being sent: nobody knows whether it arrived, so it is not sent again, unless its target takes a repeat for the same;
+- to be sent: it lies in the outbox, and whoever looks next sends it.
 
 Taking over gives each attempt a new token first, so that a former owner that is not dead after all is stale from then on.
 """
@@ -19,10 +20,12 @@ from collections.abc import Collection
 from contextlib import suppress
 from datetime import datetime, timedelta
 
+from horae.core.delivery import Parcel, Receipt
 from horae.core.model import Claim
 from horae.core.outcome import blocked, judge, lost
 from horae.core.skew import ahead
-from horae.engine.flow import RUN, Spawn, conclude, finish_off
+from horae.engine.addressing import addressees
+from horae.engine.flow import RUN, Spawn, conclude
 from horae.engine.orders import bounds_of
 from horae.errors import Exhausted, Problem, Stale
 from horae.ports import Orphan, Ports, Tx
@@ -53,7 +56,7 @@ async def recover(p: Ports, spawn: Spawn, judges_in_s: float | None, live: Colle
         if orphan.state == "running":
             spawn(claim, resume(orphan, claim, p), ORPHAN)
         elif orphan.state != "claimed":
-            spawn(claim, finish_off(claim, p), RUN)
+            spawn(claim, settle(claim, p), RUN)
     p.runner.sweep({*live, *(orphan.run_id for orphan, _ in taken)})
     soonest = p.clock.now() + timedelta(seconds=judges_in_s or 0.0)
     return min((max(each.lease_until + off, soonest) for each in others if each.owner.id not in proven), default=None)
@@ -65,7 +68,7 @@ def _take(tx: Tx, p: Ports, proven: Collection[str], judges_in_s: float | None) 
     Whether we may judge was looked at before; that we have not stood still since is seen by our own lease.
     """
     judges = judges_in_s is None or (judges_in_s <= 0 and tx.runs.holds(p.owner))
-    taken = tx.runs.take_over(p.owner, proven, lapsed=judges, idempotent=lambda target: _idempotent(p, target))
+    taken = tx.runs.take_over(p.owner, proven, lapsed=judges, repeatable=lambda address: _repeatable(p, address))
     tx.runs.renew(p.owner)
     if taken:
         tx.runs.asked_to_end(p.owner)  # what was to end and has not begun is over: it must not be due again
@@ -76,11 +79,16 @@ def _take(tx: Tx, p: Ports, proven: Collection[str], judges_in_s: float | None) 
     return taken
 
 
-def _idempotent(p: Ports, target: str) -> bool:
+def _repeatable(p: Ports, address: str) -> bool:
     """Whether a message that may have arrived there can be sent again."""
     with suppress(Problem):  # a target that does not exist (any more)
-        return p.sender(target).idempotent
+        return p.targets.platform(p.targets.address(address)).safe_to_repeat
     return False
+
+
+async def settle(claim: Claim, p: Ports) -> None:
+    """What an earlier version left undone: it settled a slot only when the messages of its run had been sent."""
+    await p.store.commit(lambda tx: tx.runs.settle(claim))
 
 
 async def resume(orphan: Orphan, claim: Claim, p: Ports) -> None:
@@ -93,17 +101,22 @@ async def resume(orphan: Orphan, claim: Claim, p: Ports) -> None:
     await conclude(claim, judge(claim.job.name, result), p, orphan.started_at)
 
 
+async def unsent(parcel: Parcel, why: str, p: Ports) -> None:
+    """A message whose sending broke off may have arrived."""
+    await p.store.commit(lambda tx: tx.notices.record(parcel, Receipt("lose", reason=why)))
+
+
 async def abandon(claim: Claim, why: str, p: Ports) -> None:
     """End an attempt whose flow broke off for a fault of ours: it must not look live until the next start."""
+    to = addressees(claim.job, claim.run_id, p.targets, p.settings, p.clock.now(), alert=True)
 
     def end(tx: Tx) -> None:
         for ending in (lost(claim.job.name, why), blocked(claim.job.name, (why,))):
             try:
-                tx.runs.finish(claim, ending, {})
+                tx.runs.finish(claim, ending, to)
                 break
             except Stale:  # it was not running, or had not even begun, or has ended before
                 continue
-        tx.outbox.give_up(claim, why)
         tx.runs.settle(claim)
 
     await p.store.commit(end)

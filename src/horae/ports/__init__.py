@@ -10,7 +10,7 @@ from __future__ import annotations
 from horae.ports.home import Home, Machine, Ports, Settings, Source
 from horae.ports.outside import Clock, Closed, Folder, Key, Runner, Scripts, Sender, Targets, Tools, Trust, Turns
 from horae.ports.reading import Past, Reader, Record
-from horae.ports.store import Documents, Gone, Jobs, Journal, Orphan, Outbox, Pruning, Runs, Store, Tx, Zones
+from horae.ports.store import Documents, Gone, Hearers, Jobs, Journal, Orphan, Outbox, Pruning, Runs, Store, Tx, Zones
 
 __all__ = [
     "Clock",
@@ -18,6 +18,7 @@ __all__ = [
     "Documents",
     "Folder",
     "Gone",
+    "Hearers",
     "Home",
     "Jobs",
     "Journal",

@@ -123,28 +123,28 @@ class Ports:
     clock: Clock
     store: Store
     runner: Runner
-    sender: Callable[[str], Sender]
+    targets: Targets
     settings: Settings
     slots: Turns
     """Bounds live runs: held for the time that a process may exist."""
     lease: Trust
     terms: Terms = field(default_factory=Terms)
+    redact: Callable[[str], str] = str
+    """Takes secrets out of a text that leaves."""
+    closed: set[str] = field(default_factory=set[str])
+    """Addresses where nothing may be sent any more, as of the last look."""
 
-    def unreachable(self, target: str) -> str | None:
-        """Why a target cannot be reached as configured, or None."""
-        try:
-            return self.sender(target).problem(target)
-        except Problem as problem:
-            return problem.message
+    def unreachable(self, job: Job) -> Callable[[str], str | None]:
+        """Why a target of a job cannot be reached as configured, or None."""
 
-    def kept(self, claim: Claim) -> dict[str, Receipt]:
-        """Receipts of the job's targets that need nothing sent."""
-        found = {
-            target: self.sender(target).kept(claim.run_id)
-            for target in claim.job.deliver
-            if not self.unreachable(target)
-        }
-        return {target: receipt for target, receipt in found.items() if receipt is not None}
+        def why(target: str) -> str | None:
+            problem = self.targets.problem(target, job.origin)
+            if problem is not None or not self.closed:
+                return problem
+            shut = [str(address) for address in self.targets.resolve(target, job.origin) if str(address) in self.closed]
+            return f"{shut[0]} said that it takes nothing any more; `horae targets open {shut[0]}`" if shut else None
+
+        return why
 
     def noted(self, claim: Claim) -> Callable[[int, int], Awaitable[None]]:
         """What a runner calls once the process exists."""

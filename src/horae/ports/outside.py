@@ -126,7 +126,9 @@ class Trust(Protocol):
 
     def asking(self) -> float: ...
 
-    def renewed(self, asked_s: float) -> None: ...
+    def covers(self, seconds: float) -> bool: ...
+
+    def renewed(self, asked_s: float, for_s: float = ...) -> None: ...
 
 
 class Sender(Protocol):
@@ -163,6 +165,10 @@ class Targets(Protocol):
 
     def resolve(self, target: str, origin: str | None = None) -> tuple[Address, ...]:
         """The addresses that a target means, each once. Raises Invalid, with the nearest names."""
+        ...
+
+    def address(self, text: str) -> Address:
+        """An address as `str` writes it; no friendly name is one. Raises Invalid."""
         ...
 
     def platform(self, address: Address) -> Platform:

@@ -6,13 +6,14 @@ nothing but the `Tx`, because a store may run it again after a full disk or a lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from horae.core.chain import Signer
-from horae.core.model import Claim, End, Ending, Job, Leaseholder, Message, Owner, Receipt, Terms
+from horae.core.delivery import Addressee, Manner, Parcel, Receipt
+from horae.core.model import Claim, End, Ending, Job, Leaseholder, Owner, Terms
 from horae.errors import Stale
 
 T = TypeVar("T")
@@ -20,7 +21,7 @@ Item = TypeVar("Item")
 
 
 def never(_target: str) -> bool:
-    """No target takes a message that arrives twice as one, as far as is known."""
+    """Nowhere is a message that arrives twice taken as one, as far as is known."""
     return False
 
 
@@ -66,11 +67,11 @@ class Runs(Protocol):
     def conclude_all(self, ends: Sequence[End]) -> list[bool | Stale]:
         """Terminal states with their outputs and delivery rows. True for a run of which something is to be sent.
 
-        What needs nothing sent is settled as well, and what is tried again is due again.
+        Slots are settled as well, and what is tried again is due again.
         """
         ...
 
-    def finish(self, claim: Claim, ending: Ending, kept: Mapping[str, Receipt]) -> bool:
+    def finish(self, claim: Claim, ending: Ending, to: Sequence[Addressee] = ...) -> bool:
         """The end of one run, not settled yet. True when something is to be sent."""
         ...
 
@@ -105,8 +106,8 @@ class Runs(Protocol):
         """A gateway begins to own runs, for the length of a lease."""
         ...
 
-    def renew(self, owner: Owner) -> None:
-        """Prolong the lease over all runs of a gateway. Raises Stale when another has taken them over."""
+    def renew(self, owner: Owner, for_s: float = ...) -> None:
+        """Prolong the lease over all that a gateway owns, at least for so long. Raises Stale when another has taken it over."""
         ...
 
     def holds(self, owner: Owner) -> bool:
@@ -127,28 +128,68 @@ class Runs(Protocol):
         proven: Collection[str],
         *,
         lapsed: bool = True,
-        idempotent: Callable[[str], bool] = never,
+        repeatable: Callable[[str], bool] = never,
     ) -> list[tuple[Orphan, Claim]]:
         """All open attempts of gateways that are `proven` gone or, if `lapsed`, whose lease has ended, under new tokens.
 
-        What was being sent is unknown from then on, unless its target is `idempotent`: that is sent again.
+        What was being sent is unknown from then on, unless its address is `repeatable`: that is sent again.
         """
         ...
 
 
 class Outbox(Protocol):
-    """Delivery rows of a run. Their state is theirs: a delivery that fails never changes the run."""
+    """Deliveries. Their state is theirs: one that fails never changes the run that it is about."""
 
-    def begin(self, claim: Claim) -> list[Message]:
-        """pending → sending for all of this run, fenced by its token; returns what is to be sent."""
+    def take_due(self, owner: Owner, limit: int) -> list[Parcel]:
+        """pending → sending of what is due, one message for each address, and at most `limit`."""
         ...
 
-    def record(self, claim: Claim, message: Message, receipt: Receipt) -> None:
-        """sending → what the receipt says."""
+    def next_due(self) -> datetime | None:
+        """When the next one is to be sent."""
         ...
 
-    def give_up(self, claim: Claim, reason: str) -> None:
-        """What is still to be sent of this run will not be: a fault of ours stood in its way."""
+    def resend(self, run_id: str, address: str | None, manner: Manner, *, actor: str) -> list[str]:
+        """Have what reached nobody, or may not have, sent anew. Raises Refused for what has arrived."""
+        ...
+
+    def closed(self) -> frozenset[str]:
+        """Addresses where nothing is sent any more, since they said so."""
+        ...
+
+    def reopen(self, address: str, *, actor: str) -> bool: ...
+
+
+class Incidents(Protocol):
+    """What goes wrong again and again."""
+
+    def acknowledge(self, incident_id: str, *, actor: str, until: datetime | None) -> int:
+        """A person has seen it: it is not told again, or not until then. Raises NotFound, Refused."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hearers:
+    """Who hears of what, as the settings say. Neither function touches anything but them."""
+
+    alerts: Callable[[Job], tuple[tuple[Addressee, ...], Manner]]
+    """Of trouble of a job."""
+    fallback: Callable[[], tuple[Addressee, ...]]
+    """Of what reached nobody."""
+
+
+class Notices(Protocol):
+    """What becomes of messages, and what is told that no run brings about."""
+
+    def record(self, parcel: Parcel, receipt: Receipt) -> None:
+        """sending → what the receipt says. Raises Stale when another has taken it over."""
+        ...
+
+    def look(self, hearers: Hearers) -> None:
+        """See to reminders, to what was expected in vain, and to messages that reached nobody."""
+        ...
+
+    def next_due(self) -> datetime | None:
+        """When the next of them comes due."""
         ...
 
 
@@ -275,6 +316,12 @@ class Tx(Protocol):
 
     @property
     def outbox(self) -> Outbox: ...
+
+    @property
+    def incidents(self) -> Incidents: ...
+
+    @property
+    def notices(self) -> Notices: ...
 
     @property
     def jobs(self) -> Jobs: ...

@@ -6,22 +6,30 @@ way, and a crash finds it either delivered or not written at all.
 
 from __future__ import annotations
 
-from horae.core.model import Message, Receipt
+from collections.abc import Mapping
+
+from horae.core import kinds
+from horae.core.delivery import LOCAL, Address, Message, Platform, Receipt
+from horae.core.outgoing import Clerk, where_whole
+from horae.ports.outside import Tools
 
 
 class Local:
     """The sender of the target `local`."""
 
-    idempotent = True
+    def __init__(self, platform: Platform, tools: Tools) -> None:
+        kinds.checked(platform)
+        self._clerk = Clerk(platform, tools.secrets, tools.redact)
 
-    def problem(self, target: str) -> str | None:
+    @staticmethod
+    def shape(options: Mapping[str, object]) -> tuple[bool, bool]:
+        """Whether the bare name is an address, and whether chats have threads."""
+        return kinds.alone(LOCAL, options), kinds.threads(LOCAL, options)
+
+    def check(self, address: Address | None = None) -> str | None:
         """It is always there."""
         return None
 
-    def kept(self, run_id: str) -> Receipt | None:
-        """Writing the run's end is the delivery."""
-        return Receipt("accept", evidence=f"horae log {run_id}")
-
     async def send(self, message: Message) -> Receipt:
         """For a run that ended before `local` was among its targets: the document exists."""
-        return Receipt("accept", evidence=f"horae log {message.run_id}")
+        return self._clerk.accept(where_whole(message).strip("`"))

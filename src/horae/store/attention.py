@@ -37,10 +37,14 @@ FROM run r JOIN job j ON j.id = r.job_id
 WHERE r.state = 'unknown' ORDER BY r.claimed_at DESC LIMIT :limit
 """
 UNDELIVERED = """
-SELECT j.slug, d.run_id, d.target || ': ' || coalesce(d.reason, '') FROM delivery d
-JOIN run r ON r.id = d.run_id JOIN job j ON j.id = r.job_id
-WHERE d.state IN ('failed', 'unknown') AND j.removed_at IS NULL ORDER BY d.id DESC LIMIT :limit
+SELECT j.slug, d.run_id, d.target || ' ' || d.state || ': ' || coalesce(d.reason, '') FROM delivery d
+JOIN job j ON j.id = d.job_id
+WHERE d.state IN ('failed', 'unknown', 'expired') AND d.seen_at IS NULL AND j.removed_at IS NULL
+  AND NOT EXISTS (SELECT 1 FROM delivery n WHERE n.run_id = d.run_id AND n.kind = d.kind AND n.address = d.address
+    AND n.round > d.round)
+ORDER BY d.id DESC LIMIT :limit
 """
+RESEND = "`horae resend {run}` sends it anew; `horae log {run}` has it; `horae incidents` to acknowledge it"
 AHEAD_OF_TIME = """
 SELECT s.slug, max(s.until), sum(s.slots), count(*) FROM (
 SELECT j.slug, coalesce(o.span_to, o.slot_at) AS until, coalesce(o.span_count, 1) AS slots
@@ -73,7 +77,8 @@ def waiting(db: Looks, limit: int, now_us: int | None = None) -> list[Json]:
     for kind, sql in (("failing", FAILED), ("unknown", UNKNOWN), ("delivery", UNDELIVERED)):
         args = {"limit": limit, "lately": lately} if kind == "failing" else {"limit": limit}
         for slug, run, what in db.execute(sql, args):
-            hint = RESOLVE.format(run=run) if kind == "unknown" else None
+            hint = {"unknown": RESOLVE, "delivery": RESEND}.get(kind, "").format(run=run) if run is not None else None
+            hint = hint or None
             found.append({"kind": kind, "job": slug, "run": run, "what": what, "hint": hint})
     if now_us is not None:
         found += _of_the_clock(db, limit, now_us)

@@ -7,17 +7,19 @@ row, not an outcome: it becomes one when the slot comes due, so it can be undone
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
 from horae.core.cadence import DAMAGE, anchor_of, columns_of, slots_of
-from horae.core.definition import cadence_digest, definition, digest
+from horae.core.definition import cadence_digest, definition, digest, from_definition
 from horae.core.identity import manual_key, provisional_id, slot_key
 from horae.core.instants import from_us, readable, to_us
 from horae.core.model import Job
 from horae.errors import Refused
 from horae.store.database import Db
+from horae.store.expectations import Expectations
 from horae.store.journal import Journal
 from horae.store.plan import Plan, spread_of
 from horae.store.rows import local
@@ -35,6 +37,7 @@ class Catalogue:
         self._us = to_us(now)
         self._journal = journal
         self.plan = Plan(db, now, journal)
+        self._expectations = Expectations(db, now)
 
     # ── definitions ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -77,6 +80,7 @@ class Catalogue:
         if row is None:
             self._write(job, signature, meaning, None)
             self._journal.append("created", actor=actor, job_id=job.id, name=job.name, **self._reading(job, meaning))
+            self._expectations.expect(job.id, job)
             self.plan.replan(job, None)
             return "created"
         stored = _stored(job)
@@ -99,6 +103,7 @@ class Catalogue:
         self._journal.append(
             what, actor=actor, job_id=job.id, cadence_changed=not same_cadence, **self._reading(job, meaning)
         )
+        self._expectations.expect(job.id, job, None if what != "changed" else _before(row))
         self.plan.look_again(job.id)
         if row["priority"] != job.priority:
             self._db.execute(
@@ -209,6 +214,11 @@ class Catalogue:
             self.plan.drop(row, "the job was removed", keep=None)
             self.plan.drop_orders(job_id, "the job was removed")
         self._db.execute("UPDATE job SET removed_at = ?, cursor_at = NULL WHERE id = ?", (self._us, job_id))
+        self._db.execute(
+            "UPDATE incident SET ended_at = ?, ended_by = 'the job was removed', remind_at = NULL"
+            " WHERE job_id = ? AND ended_at IS NULL",
+            (self._us, job_id),
+        )
         return self._journal.append("removed", actor=actor, job_id=job_id, reason=reason, undo=undo)
 
     def complete(self, job_id: str, *, actor: str, reason: str) -> None:
@@ -244,12 +254,15 @@ class Catalogue:
             self._mend(row)
             self.plan.skip_passed(row)
         done = self._db.execute(
-            "UPDATE job SET paused_at = NULL, paused_by = NULL, paused_reason = NULL WHERE id = ? AND paused_at IS NOT NULL"
-            " AND removed_at IS NULL",
+            "UPDATE job SET paused_at = NULL, paused_by = NULL, paused_reason = NULL, failing = 0, silent = 0"
+            " WHERE id = ? AND paused_at IS NOT NULL AND removed_at IS NULL",
             (job_id,),
         )
         if done.rowcount != 1:
             return None
+        job = None if row is None else _before(row)
+        if job is not None:
+            self._expectations.expect(job_id, job)
         return self._journal.append("resumed", actor=actor, job_id=job_id, undo={"verb": "pause"})
 
     def order_run(self, job_id: str, *, run_id: str, actor: str, input: str | None) -> dict[str, Any]:
@@ -332,6 +345,13 @@ def _refuse_removed(row: dict[str, Any] | None) -> None:
     """Whoever found the job before it was removed is told so: nothing that they wanted may stand in its plan."""
     if row is not None and row["removed_at"] is not None:
         raise Refused(f"{row['slug']} was removed", "`horae undo` brings back what was removed last")
+
+
+def _before(row: dict[str, Any]) -> Job | None:
+    """The definition as it was stored; None of one that was never valid or is damaged."""
+    with suppress(*DAMAGE):
+        return from_definition(json.loads(row["definition"]))
+    return None
 
 
 def _stored(job: Job) -> dict[str, object]:

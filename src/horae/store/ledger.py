@@ -11,7 +11,7 @@ that a statement met tells whether all of them were still ours; only when it doe
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -19,8 +19,9 @@ from typing import Any
 
 from horae.core.admission import early, not_again
 from horae.core.cadence import DAMAGE, slots_of
+from horae.core.delivery import Addressee
 from horae.core.instants import to_us
-from horae.core.model import Claim, End, Ending, Owner, Receipt, Result, Terms
+from horae.core.model import Claim, End, Ending, Owner, Result, Terms
 from horae.core.outcome import gist
 from horae.core.retry import IN_THE_WAY, gives_way
 from horae.core.states import RUN, sources, target, terminal
@@ -29,6 +30,7 @@ from horae.store.catalogue import Catalogue
 from horae.store.claiming import Claiming
 from horae.store.claimrows import AFTERWARDS, candidate
 from horae.store.database import Db
+from horae.store.incidents import Incidents
 from horae.store.journal import Journal
 from horae.store.outbox import Outbox
 from horae.store.owners import Owners
@@ -77,10 +79,12 @@ SAYS_CHARS = 120  # of a message, in the journal: enough to recognise it
 class Ledger(Owners):
     """The verbs on occurrences and runs, in one transaction."""
 
-    def __init__(self, db: Db, now: datetime, journal: Journal, jobs: Catalogue) -> None:
-        super().__init__(db, now, journal)
+    def __init__(
+        self, db: Db, now: datetime, journal: Journal, jobs: Catalogue, outbox: Outbox, incidents: Incidents
+    ) -> None:
+        super().__init__(db, now, journal, outbox)
         self._jobs = jobs
-        self._outbox = Outbox(db, now, journal)
+        self._incidents = incidents
         self._full = self._contended = False
 
     def claim_due(self, owner: Owner, limit: int, terms: Terms = ANYWHERE) -> list[Claim]:
@@ -123,23 +127,23 @@ class Ledger(Owners):
         )
 
     def conclude_all(self, ends: Sequence[End]) -> list[bool | Stale]:
-        """The runs' terminal states with their outputs and deliveries; what needs nothing sent is settled, or due again.
+        """The runs' terminal states with their outputs and deliveries; their slots are settled, or due again.
 
-        True for a run of which something is to be sent. A run that is to be tried again goes back to its place in the
-        plan at once, whatever is still to be sent of this attempt. One whose retry would be in vain is not.
+        True for a run of which something is to be sent: that is no matter of the slot any more. One whose retry would be
+        in vain is not tried again.
         """
         ends = [end if end.retry_s is None else self._unless_in_vain(end, end.retry_s) for end in ends]
         left = self._finish(ends)
-        done = [end for end, more in zip(ends, left, strict=True) if more is False and end.retry_s is None]
-        self._settle(done)
+        ours = [end for end, more in zip(ends, left, strict=True) if not isinstance(more, Stale)]
+        self._settle([end for end in ours if end.retry_s is None])
         for end, more in zip(ends, left, strict=True):
             if end.retry_s is not None and not isinstance(more, Stale):
                 self._retry(end, end.retry_s)
         return left
 
-    def finish(self, claim: Claim, ending: Ending, kept: Mapping[str, Receipt]) -> bool:
+    def finish(self, claim: Claim, ending: Ending, to: Sequence[Addressee] = ()) -> bool:
         """One run's end, not settled yet. True when something is to be sent."""
-        return _or_raise(self._finish([End(claim, ending, kept)])[0])
+        return _or_raise(self._finish([End(claim, ending, tuple(to), tuple(to))])[0])
 
     def settle(self, claim: Claim) -> None:
         """The occurrence's outcome, from its finished run; the job completes if that was its last slot."""
@@ -150,7 +154,7 @@ class Ledger(Owners):
         if row is None or (row["state"] not in terminal(RUN) and row["state"] != "unknown"):
             raise Stale(f"run {claim.run_id} is not ours to settle", run=claim.run_id)
         event = "block" if row["state"] == "blocked" else "complete"
-        if not self._settle([End(claim, Ending(event, row["reason"], "", alert=False), {})])[0]:
+        if not self._settle([End(claim, Ending(event, row["reason"], "", alert=False), ())])[0]:
             raise Stale(f"occurrence {claim.key} was settled by another owner", run=claim.run_id)
 
     def release(self, claim: Claim, reason: str) -> None:
@@ -279,9 +283,10 @@ class Ledger(Owners):
 
     def _finish(self, ends: Sequence[End]) -> list[bool | Stale]:
         met = self._each(FINISH, [self._last_words(end) for end in ends])
-        ours = [end for end, good in zip(ends, met, strict=True) if good]
+        noted = self._incidents.note_all([end for end, good in zip(ends, met, strict=True) if good])
+        ours = [each.end for each in noted]
         self._db.executemany(OUTPUT, [(end.claim.run_id, *_streams(end.ending)) for end in ours])
-        left = iter(self._outbox.plan_all(ours))
+        left = iter(self._outbox.plan_all(ours, [each.untold for each in noted], [each.incident_id for each in noted]))
         for end in ours:
             self._tell(end)
         return [

@@ -1,21 +1,67 @@
-"""Delivery rows: written with the run's end, sent from here. See `core/states.py` for their table."""
+"""Deliveries: written in the transaction that brings them about, sent from here. See `core/states.py` for their table.
+
+Invariants, held by the schema and by every UPDATE here naming the state that it expects:
+- one row per run, kind, address and round; what a person sends anew is another round, and never what has arrived;
+- one message at a time is under way to an address, so that they arrive in order;
+- whoever sends shows a token: when a gateway is taken over, nothing that it says of its messages counts any more.
+
+A delivery is no run's business: the slot is settled when the run has ended, whatever becomes of its messages.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
+from typing import Any, NamedTuple
 
-from horae.core.instants import to_us
-from horae.core.model import Claim, End, Message, Receipt
-from horae.core.states import DELIVERY, sources, target
-from horae.errors import Stale
+from horae.core.compose import title_of
+from horae.core.delivery import Addressee, Item, Manner, Parcel, Receipt
+from horae.core.instants import from_us, to_us
+from horae.core.model import End, Owner
+from horae.core.redelivery import next_try
+from horae.core.states import DELIVERY, RUN, sources, target
+from horae.errors import Conflict, Refused, Stale
+from horae.limits import DIGEST_MAX
 from horae.store.database import Db
 from horae.store.journal import Journal
 
-PLAN = (
-    "INSERT INTO delivery (run_id, target, state, title, alert, evidence, reason, created_at, changed_at)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+COLUMNS = (
+    *("run_id", "job_id", "incident_id", "kind", "target", "address", "round", "state", "title", "body", "format"),
+    *("alert", "digest", "due_at", "expires_at", "evidence", "reason", "created_at", "changed_at"),
 )
+PLAN = f"INSERT INTO delivery ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+DUE = """
+SELECT d.address, min(d.id) AS id FROM delivery d WHERE d.state = 'pending' AND d.due_at <= ?
+  AND d.address NOT IN (SELECT s.address FROM delivery s WHERE s.state = 'sending')
+GROUP BY d.address ORDER BY min(d.id) LIMIT ?
+"""
+ITEM = """
+SELECT d.*, coalesce(d.body, u.message) AS says, j.slug, r.state AS ended, r.key, r.attachments, o.slot_at, o.offset_s
+FROM delivery d LEFT JOIN run r ON r.id = d.run_id LEFT JOIN output u ON u.run_id = d.run_id
+LEFT JOIN job j ON j.id = d.job_id LEFT JOIN occurrence o ON o.key = r.key WHERE d.id = ?
+"""
+SENDING = "SELECT id FROM delivery WHERE state = 'sending' AND gateway_id = ?"
+CRASHED = "the gateway ended while it was being sent"
+GONE = "what it would have said was pruned"
+
+
+class Letter(NamedTuple):
+    """What is to be written down for each of its addressees."""
+
+    kind: str
+    title: str
+    alert: bool
+    run_id: str | None = None
+    job_id: str | None = None
+    key: str | None = None
+    incident_id: str | None = None
+    body: str | None = None
+    format: str = "text"
+    why_not: str | None = None
+    """Why it is not sent: then it is only on record."""
+    known: bool = False
+    """Whether that is since somebody was told of the same before."""
 
 
 class Outbox:
@@ -23,123 +69,325 @@ class Outbox:
 
     def __init__(self, db: Db, now: datetime, journal: Journal) -> None:
         self._db = db
-        self._now = to_us(now)
+        self.now = now
+        self._us = to_us(now)
         self._journal = journal
 
-    def plan_all(self, ends: Sequence[End]) -> list[bool]:
-        """One row per run and target. Says of each end whether anything is left to send."""
-        rows = [(end, name, *_first_state(end, name)) for end in ends for name in dict.fromkeys(end.claim.job.deliver)]
-        self._db.executemany(
-            PLAN,
-            [
+    def plan_all(self, ends: Sequence[End], untold: Sequence[str | None], of: Sequence[str | None]) -> list[bool]:
+        """The message of each run's end, for its addressees. Says of each whether anything is left to send.
+
+        `untold` are the reasons not to tell what belongs to an incident that somebody was told of, `of` its id.
+        """
+        rows: list[tuple[object, ...]] = []
+        left: list[bool] = []
+        for end, why_not, incident in zip(ends, untold, of, strict=True):
+            made = self._rows(_letter_of(end, why_not, incident), end.to, end.manner)
+            rows += made
+            left.append(any(row[COLUMNS.index("state")] == "pending" for row in made))
+        self._db.executemany(PLAN, rows)
+        return left
+
+    def put(self, letter: Letter, to: Sequence[Addressee], manner: Manner) -> bool:
+        """Any other message. Says whether something is to be sent."""
+        rows = self._rows(letter, to, manner)
+        self._db.executemany(PLAN, rows)
+        return any(row[COLUMNS.index("state")] == "pending" for row in rows)
+
+    def _rows(self, letter: Letter, to: Sequence[Addressee], manner: Manner) -> list[tuple[object, ...]]:
+        rows: list[tuple[object, ...]] = []
+        once: dict[str, Addressee] = {}
+        for one in to:
+            once.setdefault(one.address, one)
+        for one in once.values():
+            state, evidence, reason = _first_state(letter, one)
+            due = max(self.now, one.hold_until or self.now)
+            until = due + timedelta(seconds=manner.give_up_s)
+            rows.append(
                 (
-                    end.claim.run_id,
-                    name,
-                    state,
-                    end.claim.job.name,
-                    int(end.ending.alert),
-                    evidence,
-                    reason,
-                    *[self._now] * 2,
+                    *(letter.run_id, letter.job_id, letter.incident_id, letter.kind, one.target, one.address, 0, state),
+                    *(letter.title, letter.body, letter.format, int(letter.alert), int(one.digest)),
+                    *(to_us(due), to_us(until), evidence, reason, self._us, self._us),
                 )
-                for end, name, state, evidence, reason in rows
-            ],
-        )
-        left = {end.claim.run_id for end, _, state, *_ in rows if state == "pending"}
-        return [end.claim.run_id in left for end in ends]
-
-    def begin(self, claim: Claim) -> list[Message]:
-        """pending → sending for all of this run, if the claim still owns it."""
-        find = f"SELECT 1 FROM run WHERE id = ? AND token = ?{self._db.for_update}"
-        owned = self._db.execute(find, (claim.run_id, claim.token)).fetchone()
-        if owned is None:
-            raise Stale(f"run {claim.run_id} is no longer ours", run=claim.run_id)
-        rows = self._db.execute(
-            "UPDATE delivery SET state = 'sending', attempts = attempts + 1, changed_at = ?"
-            " WHERE run_id = ? AND state = 'pending' RETURNING id, target, title, alert",
-            (self._now, claim.run_id),
-        ).fetchall()
-        if not rows:
-            return []
-        (body,) = self._db.execute("SELECT message FROM output WHERE run_id = ?", (claim.run_id,)).fetchone()
-        return [Message(row[0], claim.run_id, row[1], row[2], body, bool(row[3])) for row in rows]
-
-    def record(self, claim: Claim, message: Message, receipt: Receipt) -> None:
-        """sending → what the sender knows."""
-        state, allowed = target(DELIVERY, receipt.event), sources(DELIVERY, receipt.event)
-        marks = ", ".join("?" * len(allowed))
-        done = self._db.execute(
-            f"UPDATE delivery SET state = ?, evidence = ?, reason = ?, changed_at = ? WHERE id = ? AND state IN ({marks})"
-            " AND EXISTS (SELECT 1 FROM run WHERE id = delivery.run_id AND token = ?)",
-            (state, receipt.evidence, receipt.reason, self._now, message.delivery_id, *allowed, claim.token),
-        )
-        if done.rowcount != 1:
-            raise Stale(f"delivery {message.delivery_id} was moved on by another owner", run=claim.run_id)
-        self._journal.append(
-            state,
-            actor="gateway",
-            job_id=claim.job_id,
-            key=claim.key,
-            run_id=claim.run_id,
-            target=message.target,
-            evidence=receipt.evidence,
-            reason=receipt.reason,
-        )
-
-    def give_up(self, claim: Claim, reason: str) -> None:
-        """Of what a fault of ours kept from being sent: what was being sent is unknown, what was not will not be."""
-        for event, (source, *_) in (("lose", sources(DELIVERY, "lose")), ("expire", sources(DELIVERY, "expire"))):
-            state = target(DELIVERY, event)
-            gone = self._db.execute(
-                "UPDATE delivery SET state = ?, reason = ?, changed_at = ? WHERE run_id = ? AND state = ?"
-                " AND EXISTS (SELECT 1 FROM run WHERE id = delivery.run_id AND token = ?) RETURNING target",
-                (state, reason, self._now, claim.run_id, source, claim.token),
-            ).fetchall()
-            for (name,) in gone:
-                self._journal.append(
-                    state,
-                    actor="gateway",
-                    job_id=claim.job_id,
-                    key=claim.key,
-                    run_id=claim.run_id,
-                    target=name,
-                    evidence=None,
-                    reason=reason,
-                )
-
-    def recall(self, run_id: str, job_id: str, key: str, idempotent: Callable[[str], bool]) -> None:
-        """After a crash: what was being sent may have arrived, so it is not sent again, unless its target takes it as one."""
-        (source,) = sources(DELIVERY, "lose")
-        sending = self._db.execute(
-            "SELECT id, target FROM delivery WHERE run_id = ? AND state = ?", (run_id, source)
-        ).fetchall()
-        for delivery_id, name in sending:
-            if idempotent(name):
-                self._db.execute(
-                    "UPDATE delivery SET state = ?, changed_at = ? WHERE id = ? AND state = ?",
-                    (target(DELIVERY, "retry"), self._now, delivery_id, source),
-                )
-        state = target(DELIVERY, "lose")
-        reason = "the gateway ended while it was being sent"
-        lost = self._db.execute(
-            "UPDATE delivery SET state = ?, reason = ?, changed_at = ? WHERE run_id = ? AND state = ? RETURNING target",
-            (state, reason, self._now, run_id, source),
-        ).fetchall()
-        for (name,) in lost:
-            self._journal.append(
-                state, actor="gateway", job_id=job_id, key=key, run_id=run_id, target=name, evidence=None, reason=reason
             )
+        return rows
+
+    # ── sending ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def take_due(self, owner: Owner, limit: int) -> list[Parcel]:
+        """pending → sending of what is due, one message for each address: `owner` sends them now."""
+        taken: list[Parcel] = []
+        due = self._db.execute(DUE, (self._us, limit)).fetchall() if limit > 0 else []
+        for row in due:
+            if not self._db.reserve(f"send {row['address']}") or self._busy(row["address"]):
+                continue  # another gateway sends there
+            parcel = self._take(owner, row["id"])
+            if parcel is not None:
+                taken.append(parcel)
+        return taken
+
+    def _busy(self, address: str) -> bool:
+        sql = "SELECT 1 FROM delivery WHERE address = ? AND state = 'sending'"
+        return self._db.shared and self._db.execute(sql, (address,)).fetchone() is not None
+
+    def _take(self, owner: Owner, first: int) -> Parcel | None:
+        (token,) = self._db.next_tokens(1)
+        ids, address = self._together(first)
+        items: list[Item] = []
+        attempts, deadline = 0, self.now
+        for delivery_id in ids:
+            row = self._db.execute(ITEM, (delivery_id,)).fetchone()
+            shut = self._why_never(row)
+            if shut is not None:
+                self._end(row, *shut)
+                continue
+            met = self._db.execute(
+                "UPDATE delivery SET state = 'sending', token = ?, gateway_id = ?, attempts = attempts + 1, batch = ?,"
+                " changed_at = ? WHERE id = ? AND state = 'pending'",
+                (token, owner.id, ids[0] if len(ids) > 1 else None, self._us, delivery_id),
+            )
+            if met.rowcount == 1:
+                items.append(_item(row))
+                attempts, deadline = max(attempts, row["attempts"] + 1), max(deadline, from_us(row["expires_at"]))
+        return Parcel(address, token, attempts, deadline, tuple(items)) if items else None
+
+    def _together(self, first: int) -> tuple[list[int], str]:
+        """Whatever goes out in one message with it: what did before, or all of the digest that has come due; and where."""
+        row = self._db.execute("SELECT address, digest, batch FROM delivery WHERE id = ?", (first,)).fetchone()
+        if row["batch"] is not None:
+            sql, args = "AND batch = ?", (row["batch"],)
+        elif row["digest"]:
+            sql, args = "AND digest = 1 AND batch IS NULL AND due_at <= ?", (self._us,)
+        else:
+            return [first], row["address"]
+        found = self._db.execute(
+            f"SELECT id FROM delivery WHERE state = 'pending' AND address = ? {sql} ORDER BY id LIMIT ?",
+            (row["address"], *args, DIGEST_MAX),
+        ).fetchall()
+        return [each["id"] for each in found], row["address"]
+
+    def _why_never(self, row: Any) -> tuple[str, str] | None:
+        """Why what is due cannot be sent at all: the event, and the reason."""
+        shut = self._db.execute("SELECT reason FROM closed_address WHERE address = ?", (row["address"],)).fetchone()
+        if shut is not None:
+            return "refuse", f"nothing is sent there any more: {shut['reason']}"
+        if row["says"] is None or (row["body"] is None and not row["says"]):
+            return "expire", GONE
+        if row["expires_at"] < self._us and row["attempts"] > 0:
+            return "expire", f"given up after {_times(row['attempts'])}: {row['reason']}"
+        return None
+
+    def record(self, parcel: Parcel, receipt: Receipt) -> str:
+        """sending → what the sender knows, of all that went in it; the state. Raises Stale when another has taken it over."""
+        event, due, reason = receipt.event, self._us, receipt.reason
+        if event == "retry":
+            after = next_try(
+                self.now, parcel.deadline, parcel.attempts, receipt.after_s, str(parcel.items[0].delivery_id)
+            )
+            if after is None:
+                event, reason = "expire", f"given up after {_times(parcel.attempts)}: {reason}"
+            else:
+                due = to_us(after)
+        state, allowed = target(DELIVERY, event), sources(DELIVERY, "accept")
+        for item in parcel.items:
+            done = self._db.execute(
+                "UPDATE delivery SET state = ?, evidence = ?, reason = ?, due_at = ?, changed_at = ?"
+                f" WHERE id = ? AND token = ? AND state IN ({', '.join('?' * len(allowed))})",
+                (state, receipt.evidence, reason, due, self._us, item.delivery_id, parcel.token, *allowed),
+            )
+            if done.rowcount != 1:
+                raise Stale(f"delivery {item.delivery_id} was moved on by another owner", run=item.run_id)
+            what = "delivery_retried" if event == "retry" else state
+            self._tell(what, item.job_id, item.key, item.run_id, item.target, receipt.evidence, reason)
+        if event == "retry" and receipt.after_s is not None:  # it has asked for patience: the others wait too
+            wait = "UPDATE delivery SET due_at = ? WHERE address = ? AND state = 'pending' AND due_at < ?"
+            self._db.execute(wait, (due, parcel.address, due))
+        if receipt.closes:
+            self._close(parcel.address, reason or "it said so")
+        return state
+
+    def recall(self, former: str, repeatable: Callable[[str], bool]) -> None:
+        """What a gateway that is gone was sending may have arrived: it is not sent again, unless that does no harm."""
+        for delivery_id in sorted(row[0] for row in self._db.execute(SENDING, (former,)).fetchall()):
+            row = self._db.execute(ITEM, (delivery_id,)).fetchone()
+            if repeatable(row["address"]):
+                back = "UPDATE delivery SET state = ?, token = NULL, changed_at = ? WHERE id = ? AND state = 'sending'"
+                self._db.execute(back, (target(DELIVERY, "retry"), self._us, delivery_id))
+            else:
+                self._end(row, "lose", CRASHED)
+
+    def _end(self, row: Any, event: str, reason: str) -> None:
+        state, allowed = target(DELIVERY, event), sources(DELIVERY, event)
+        met = self._db.execute(
+            "UPDATE delivery SET state = ?, reason = ?, token = NULL, changed_at = ?"
+            f" WHERE id = ? AND state IN ({', '.join('?' * len(allowed))})",
+            (state, reason, self._us, row["id"], *allowed),
+        )
+        if met.rowcount == 1:
+            self._tell(state, row["job_id"], row["key"], row["run_id"], row["target"], None, reason)
+
+    def next_due(self) -> datetime | None:
+        """When the next message is to be sent; one whose address is busy follows at once."""
+        row = self._db.execute("SELECT min(due_at) FROM delivery WHERE state = 'pending' AND due_at > ?", (self._us,))
+        found = row.fetchone()[0]
+        return None if found is None else from_us(found)
+
+    # ── people ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def resend(self, run_id: str, address: str | None, manner: Manner, *, actor: str) -> list[str]:
+        """Have what reached nobody, or may not have, sent anew, at once. Returns the targets.
+
+        Raises Refused where it has arrived, or where nothing was sent and why.
+        """
+        rows = self._db.execute(
+            "SELECT d.* FROM delivery d WHERE d.run_id = ? AND NOT EXISTS (SELECT 1 FROM delivery n WHERE"
+            " n.run_id = d.run_id AND n.kind = d.kind AND n.address = d.address AND n.round > d.round) ORDER BY d.id",
+            (run_id,),
+        ).fetchall()
+        asked = [row for row in rows if address is None or address in (row["address"], row["target"])]
+        lost = [row for row in asked if row["state"] in ("failed", "unknown", "expired")]
+        if address is not None and self._says(run_id):
+            lost += [row for row in asked if row["state"] == "suppressed"]
+        if not lost:
+            raise _nothing_to_resend(run_id, asked)
+        until = to_us(self.now + timedelta(seconds=manner.give_up_s))
+        for row in lost:
+            again = {
+                **{name: row[name] for name in COLUMNS},
+                "round": row["round"] + 1,
+                "state": "pending",
+                "digest": 0,
+            }
+            again |= {"due_at": self._us, "expires_at": until, "created_at": self._us, "changed_at": self._us}
+            again |= {"evidence": None, "reason": f"sent anew by {actor}"}
+            try:
+                self._db.execute(PLAN, tuple(again[name] for name in COLUMNS))
+            except self._db.clash:
+                raise Conflict(
+                    f"{row['target']} is being sent anew already", "`horae runs` shows how it went"
+                ) from None
+            key = self._db.execute("SELECT key FROM run WHERE id = ?", (run_id,)).fetchone()[0]
+            self._journal.append(
+                "resent",
+                actor=actor,
+                job_id=row["job_id"],
+                key=key,
+                run_id=run_id,
+                target=row["target"],
+                was=row["state"],
+            )
+        self._db.notify()
+        return [row["target"] for row in lost]
+
+    def _says(self, run_id: str) -> bool:
+        row = self._db.execute("SELECT message FROM output WHERE run_id = ?", (run_id,)).fetchone()
+        return row is not None and bool(row["message"])
+
+    def closed(self) -> frozenset[str]:
+        """Addresses where nothing is sent any more, since they said so."""
+        return frozenset(row["address"] for row in self._db.execute("SELECT address FROM closed_address").fetchall())
+
+    def reopen(self, address: str, *, actor: str) -> bool:
+        """A person says that messages may be sent there again. False when it was not closed."""
+        met = self._db.execute("DELETE FROM closed_address WHERE address = ?", (address,)).rowcount
+        if met:
+            self._journal.append("target_opened", actor=actor, target=address)
+            self._db.notify()
+        return met == 1
+
+    def _close(self, address: str, reason: str) -> None:
+        met = self._db.execute(
+            "INSERT INTO closed_address (address, reason, closed_at) VALUES (?, ?, ?) ON CONFLICT (address) DO NOTHING",
+            (address, reason, self._us),
+        )
+        if met.rowcount == 1:
+            self._journal.append("target_closed", actor="gateway", target=address, reason=reason)
+
+    def _tell(
+        self,
+        what: str,
+        job_id: str | None,
+        key: str | None,
+        run_id: str | None,
+        name: str,
+        evidence: str | None,
+        reason: str | None,
+    ) -> None:
+        told = {"target": name, "evidence": evidence, "reason": reason}
+        self._journal.append(what, actor="gateway", job_id=job_id, key=key, run_id=run_id, **told)
 
 
-def _first_state(end: End, name: str) -> tuple[str, str | None, str | None]:
-    """What becomes of a target at once: state, evidence, reason.
+def _letter_of(end: End, why_not: str | None, incident: str | None) -> Letter:
+    ending, claim = end.ending, end.claim
+    kind = "alert" if ending.alert else "result"
+    state = target(RUN, ending.event)
+    known = why_not is not None
+    if not ending.message:
+        why_not, known = ending.silence, False
+    elif end.retry_s is not None:
+        why_not, known = "it is tried again", False
+    return Letter(
+        kind=kind,
+        title=title_of(kind, claim.job.name, state),
+        alert=ending.alert,
+        run_id=claim.run_id,
+        job_id=claim.job_id,
+        key=claim.key,
+        incident_id=incident,
+        format="markdown" if claim.job.agent and not ending.alert else "text",
+        why_not=why_not,
+        known=known,
+    )
 
-    Nothing to say is written down as suppressed, so that silence can be told from loss. Nobody is told of a failure
-    that is tried again. Targets in `kept` are reached by this very transaction.
+
+def _first_state(letter: Letter, one: Addressee) -> tuple[str, str | None, str | None]:
+    """What becomes of a message at once: state, evidence, reason.
+
+    Nothing to say is written down as suppressed, so that silence can be told from loss. Nobody is told of a failure that
+    is tried again. Whoever is reached by this very transaction has that too of which others know already.
     """
-    if not end.ending.message:
-        return "suppressed", None, "nothing to say"
-    if end.retry_s is not None:
-        return "suppressed", None, "it is tried again"
-    receipt = end.kept.get(name)
-    return ("pending", None, None) if receipt is None else ("delivered", receipt.evidence, None)
+    if letter.why_not is not None and not (letter.known and one.kept is not None):
+        return "suppressed", None, letter.why_not
+    return ("pending", None, None) if one.kept is None else ("delivered", one.kept.evidence, None)
+
+
+def _item(row: Any) -> Item:
+    slot = None
+    if row["slot_at"] is not None:
+        slot = from_us(row["slot_at"]).astimezone(timezone(timedelta(seconds=row["offset_s"])))
+    return Item(
+        delivery_id=row["id"],
+        kind=row["kind"],
+        title=row["title"],
+        body=row["says"],
+        format=row["format"],
+        alert=bool(row["alert"]),
+        target=row["target"],
+        run_id=row["run_id"],
+        job_id=row["job_id"],
+        slug=row["slug"],
+        key=row["key"],
+        slot=slot,
+        state=row["ended"],
+        attachments=tuple(json.loads(row["attachments"])) if row["attachments"] and row["body"] is None else (),
+        incident_id=row["incident_id"],
+    )
+
+
+def _nothing_to_resend(run_id: str, asked: Sequence[Any]) -> Refused:
+    if not asked:
+        return Refused(f"run {run_id} has no such delivery", f"`horae log {run_id}` shows those that it has")
+    row = asked[0]
+    if row["state"] == "delivered":
+        says = f"{row['target']} has it already: {row['evidence'] or 'it was delivered'}"
+        return Refused(says, "what has arrived is never sent again", state="delivered")
+    if row["state"] in ("pending", "sending"):
+        return Refused(f"{row['target']} is {row['state']}: it is being seen to", "`horae runs` shows how it went")
+    return Refused(
+        f"nothing was to be sent to {row['target']}: {row['reason']}",
+        f"name it to have it sent all the same: `horae resend {run_id} {row['target']}`",
+        state=row["state"],
+    )
+
+
+def _times(count: int) -> str:
+    return "1 try" if count == 1 else f"{count} tries"

@@ -29,6 +29,7 @@ from horae.store.rows import maybe
 LEASE = timedelta(seconds=LEASE_S)
 OPEN = (
     "SELECT r.gateway_id FROM run r WHERE r.state IN ('claimed', 'running')"
+    " UNION SELECT d.gateway_id FROM delivery d WHERE d.state = 'sending'"
     " UNION SELECT r.gateway_id FROM occurrence o JOIN run r ON r.key = o.key AND r.attempt = o.attempts"
     " WHERE o.state = 'claimed'"
 )
@@ -54,7 +55,8 @@ FROM run r JOIN occurrence o ON o.key = r.key JOIN job j ON j.id = r.job_id WHER
 class Owners:
     """The verbs on gateways and on what they left, in one transaction."""
 
-    def __init__(self, db: Db, now: datetime, journal: Journal) -> None:
+    def __init__(self, db: Db, now: datetime, journal: Journal, outbox: Outbox) -> None:
+        self._outbox = outbox
         self._db = db
         self.now = now
         self._us = to_us(now)
@@ -84,11 +86,13 @@ class Owners:
         )
         self._journal.anchor()
 
-    def renew(self, owner: Owner) -> None:
-        """Prolong the lease over all its runs. Raises Stale when somebody has taken them over."""
+    def renew(self, owner: Owner, for_s: float = 0.0) -> None:
+        """Prolong the lease over all its runs, at least for so long. Raises Stale when somebody has taken them over."""
+        until = to_us(self.now + max(LEASE, timedelta(seconds=for_s)))
         met = self._db.execute(
-            "UPDATE gateway SET lease_until = ? WHERE id = ? AND lost_at IS NULL AND stopped_at IS NULL",
-            (to_us(self.now + LEASE), owner.id),
+            "UPDATE gateway SET lease_until = CASE WHEN lease_until > ? THEN lease_until ELSE ? END"
+            " WHERE id = ? AND lost_at IS NULL AND stopped_at IS NULL",
+            (until, until, owner.id),
         )
         if met.rowcount != 1:
             raise Stale(f"the runs of gateway {owner.id} were taken over by another")
@@ -124,9 +128,12 @@ class Owners:
         proven: Collection[str],
         *,
         lapsed: bool = True,
-        idempotent: Callable[[str], bool] = never,
+        repeatable: Callable[[str], bool] = never,
     ) -> list[tuple[Orphan, Claim]]:
-        """All open attempts of gateways that are `proven` gone or, if `lapsed`, whose lease has ended: `owner`'s now."""
+        """All open attempts of gateways that are `proven` gone or, if `lapsed`, whose lease has ended: `owner`'s now.
+
+        What they were sending is to be sent again where that is `repeatable`, and unknown elsewhere.
+        """
         taken: list[tuple[Orphan, Claim]] = []
         for holder in self.others(owner):
             if holder.owner.id not in proven and (holder.lease_until > self.now or not lapsed):
@@ -145,19 +152,16 @@ class Owners:
                     "gateway_lost", actor="gateway", gateway=holder.owner.id, host=holder.owner.host, reason=how
                 )
             runs = self._db.execute(ORPHANS, (holder.owner.id, holder.owner.id)).fetchall()
-            taken += [self._adopt(run_id, holder.owner, owner, idempotent) for (run_id,) in runs]
+            taken += [self._adopt(run_id, holder.owner, owner) for (run_id,) in runs]
+            self._outbox.recall(holder.owner.id, repeatable)
         return taken
 
-    def _adopt(
-        self, run_id: str, former: Owner, owner: Owner, idempotent: Callable[[str], bool]
-    ) -> tuple[Orphan, Claim]:
+    def _adopt(self, run_id: str, former: Owner, owner: Owner) -> tuple[Orphan, Claim]:
         """Take one attempt over, as far as it has come: a new token, so that its former owner is stale from here on."""
         (token,) = self._db.next_tokens(1)
         state, pid, born, started, asked = self._db.execute(ADOPT, (token, owner.id, run_id)).fetchone()
         orphan = Orphan(run_id, state, pid, born, maybe(started), former.host, former.boot, asked, self._spools(former))
         claim = self._claim(run_id, token)
-        outbox = Outbox(self._db, self.now, self._journal)
-        outbox.recall(run_id, claim.job_id, claim.key, idempotent)
         self._journal.append(
             "adopted",
             actor="gateway",

@@ -14,6 +14,7 @@ from horae.errors import Ambiguous, Invalid, NotFound, Trouble
 from horae.store.attention import waiting
 from horae.store.gateways import LIVE_RUNS, due_by_labels, gateways, jobs_by_labels
 from horae.store.migrate import newer, steps, version
+from horae.store.posted import closed_targets, deliveries, find_incident, incidents, on_the_way
 from horae.store.rows import local, zulu
 from horae.store.shapes import ambiguous, job_json, run_json
 
@@ -220,10 +221,7 @@ class Reader:
 
     def _run(self, row: Record) -> Json:
         """One run as `runs` shows it."""
-        deliveries = self._db.execute(
-            "SELECT target, state, reason, evidence FROM delivery WHERE run_id = ? ORDER BY id", (row["id"],)
-        ).fetchall()
-        return run_json(row, deliveries)
+        return run_json(row, deliveries(self._db, row["id"]))
 
     def output(self, run_id: str) -> Json:
         """The result document of one run: the message, both streams, how much was cut from them, whether it was pruned."""
@@ -353,6 +351,27 @@ class Reader:
     def waiting(self, limit: int, now_us: int | None = None) -> list[Json]:
         """What waits for a person (see `attention.py`)."""
         return waiting(self._db, limit, now_us)
+
+    def incidents(self, *, all: bool, job_id: str | None, limit: int) -> list[Json]:
+        """Incidents (see `posted.py`)."""
+        return incidents(self._db, all=all, job_id=job_id, limit=limit)
+
+    def find_incident(self, text: str) -> str:
+        """An incident's id, by itself or a unique beginning of it."""
+        found = find_incident(self._db, text) if text else []
+        if len(found) == 1 or text in found:
+            return text if text in found else found[0]
+        if found:
+            raise Ambiguous(f"several incidents begin with {text!r}", "give more of the id", candidates=found)
+        raise NotFound(f"there is no incident {text!r}", "`horae incidents --all` lists them")
+
+    def closed_targets(self) -> list[Json]:
+        """Addresses that said that they take nothing any more."""
+        return closed_targets(self._db)
+
+    def on_the_way(self) -> Json:
+        """Messages that are still to be sent."""
+        return on_the_way(self._db)
 
     def gateways(self, now_us: int, *, shared: bool) -> list[Json]:
         """Who runs gateways on this store (see `gateways.py`)."""

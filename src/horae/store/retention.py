@@ -4,8 +4,9 @@ Invariants:
 - A row of `occurrence` or `run` is never deleted and never changes its state here: a slot's key cannot come back, and how
   it ended stays known.
 - Nothing is pruned of what somebody may still need to settle: an open occurrence, a run whose end is unknown and that
-  nobody has resolved, a delivery that has not reached its target (waiting, failed or unknown), and the newest run of a job
-  that is not removed. Its entries in the journal stay too, with a hole before and behind them.
+  nobody has resolved, a delivery that has not reached its target (waiting, failed, expired or unknown) unless somebody has
+  acknowledged that, and the newest run of a job that is not removed. Its entries in the journal stay too, with a hole
+  before and behind them.
 - What goes from the journal is named by a marker in the same transaction: which entries, the hash of the last of them,
   signed. Holes that touch become one.
 
@@ -29,7 +30,14 @@ NEWEST = (
     " ORDER BY n.claimed_at DESC, n.attempt DESC LIMIT 1)"
 )
 LIVE_JOB = "EXISTS (SELECT 1 FROM job j WHERE j.id = {job} AND j.removed_at IS NULL)"
-UNREACHED = "d.state NOT IN ('delivered', 'suppressed', 'expired')"
+UNREACHED = "d.state NOT IN ('delivered', 'suppressed') AND d.seen_at IS NULL"
+APART = """
+DELETE FROM delivery WHERE id IN (SELECT d.id FROM delivery d WHERE d.run_id IS NULL AND d.changed_at < ?
+  AND d.state NOT IN ('pending', 'sending') ORDER BY d.changed_at LIMIT ?)
+"""
+OVER = """
+DELETE FROM incident WHERE id IN (SELECT i.id FROM incident i WHERE i.ended_at IS NOT NULL AND i.ended_at < ? LIMIT ?)
+"""
 RUNS = f"""
 SELECT r.id, r.finished_at,
        r.state IN ('claimed', 'running', 'unknown')
@@ -93,6 +101,9 @@ class Retention:
             for table in ("delivery", "output"):
                 self._db.execute(f"DELETE FROM {table} WHERE {self._db.among('run_id')}", (ids,))
             self._done(ids, WHOLE)
+        if not dry:  # what belongs to no run, and incidents that are over
+            for sql in (APART, OVER):
+                self._db.execute(sql, (to_us(before), limit))
         return Pruned(len(doomed), rest)
 
     def chains(self) -> list[str]:

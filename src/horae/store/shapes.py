@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 
-def run_json(row: Record, deliveries: Sequence[Record]) -> Json:
+def run_json(row: Record, deliveries: list[Json]) -> Json:
     """One run as `runs` shows it. Its lateness counts from when this attempt was due."""
     offset = row["offset_s"]
     started, finished = row["started_at"], row["finished_at"]
@@ -57,7 +57,7 @@ def run_json(row: Record, deliveries: Sequence[Record]) -> Json:
         "attachments": [f"state/output/{row['id']}/files/{name}" for name in json.loads(row["attachments"] or "[]")],
         "tokens": row["tokens"],
         "cost_usd": row["cost_usd"],
-        "deliveries": [dict(delivery) for delivery in deliveries],
+        "deliveries": deliveries,
     }
 
 

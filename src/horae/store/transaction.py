@@ -7,8 +7,10 @@ from datetime import datetime
 from horae.store.catalogue import Catalogue
 from horae.store.database import Db
 from horae.store.documents import Documents
+from horae.store.incidents import Incidents
 from horae.store.journal import Journal
 from horae.store.ledger import Ledger
+from horae.store.notices import Notices
 from horae.store.outbox import Outbox
 from horae.store.retention import Retention
 from horae.store.zonedata import ZoneData
@@ -22,7 +24,9 @@ class StoreTx:
         self.journal = journal
         self.jobs = Catalogue(db, now, self.journal)
         self.outbox = Outbox(db, now, self.journal)
-        self.runs = Ledger(db, now, self.journal, self.jobs)
+        self.incidents = Incidents(db, now, self.journal, self.outbox, self.jobs)
+        self.notices = Notices(db, now, self.outbox, self.incidents)
+        self.runs = Ledger(db, now, self.journal, self.jobs, self.outbox, self.incidents)
         self.documents = Documents(db, now)
         self.zones = ZoneData(db, now, self.journal, self.jobs.plan)
         self.retention = Retention(db, now)

@@ -13,18 +13,16 @@ from horae.app.status import anybody_alive
 from horae.clock import SystemClock
 from horae.core.model import Job
 from horae.core.preflight import Facts
-from horae.errors import Invalid, Problem
-from horae.ports import Home, Key, Machine, Sender, Settings, Store
+from horae.errors import Problem
+from horae.ports import Home, Key, Machine, Settings, Store, Targets
 from horae.runners.process import ProcessRunner, scopes_of
 from horae.runners.shim.landlock import version
 from horae.secretfile import SecretFile
-from horae.senders.local import Local
 from horae.settings import load
 from horae.store.scriptmirror import ScriptMirror
 from horae.wiring.backing import HomeFile, SharedDatabase, backing_of
+from horae.wiring.desk import desk_of
 from horae.wiring.handed import handed
-
-SENDERS: dict[str, Callable[[], Sender]] = {"local": Local}
 
 
 def assemble(home: str, *, actor: str, gateway: bool) -> tuple[Home, Callable[[], None]]:
@@ -39,7 +37,8 @@ def assemble(home: str, *, actor: str, gateway: bool) -> tuple[Home, Callable[[]
 
     runner = ProcessRunner(settings, scripts_of(settings))
     facts = facts_of(settings, store, runner)
-    whole = home_over(settings, backing, store, clock, facts, runner.ask_left, actor=actor, gateway=gateway)
+    ports = (settings, backing, store, clock, facts, runner.ask_left)
+    whole = home_over(*ports, targets=desk_of(settings, clock), actor=actor, gateway=gateway)
     return replace(whole, gateway=anybody_alive(whole)) if backing.shared else whole, close
 
 
@@ -65,6 +64,7 @@ def home_over(
     facts: Callable[[Job], Facts],
     ask_left: Callable[[str], bool],
     *,
+    targets: Targets,
     actor: str,
     gateway: bool,
     wake: Callable[[], None] = lambda: None,
@@ -82,7 +82,7 @@ def home_over(
         past=backing.past,
         key=partial(audit_key, settings.home),
         entropy=os.urandom,
-        targets=unreachable,
+        targets=targets,
         facts=facts,
         ask_left=ask_left,
         machine=partial(machine_of, settings),
@@ -111,20 +111,3 @@ def scripts_of(settings: Settings) -> str:
     """The folder from which scripts may come: of a cluster, the copy of its table that this machine keeps."""
     parts = ("scripts",) if settings.store is None else ("state", "scripts")
     return os.path.join(settings.home, *parts)
-
-
-def sender(target: str) -> Sender:
-    """The sender for a target. Raises Invalid for one that is not configured."""
-    kind = target.split(":", 1)[0]
-    if kind not in SENDERS or target != kind:
-        known = ", ".join(SENDERS)
-        raise Invalid(f"no such target is configured (configured: {known})", f"use one of: {known}", target=target)
-    return SENDERS[kind]()
-
-
-def unreachable(target: str) -> str | None:
-    """Why a target cannot be reached, or None."""
-    try:
-        return sender(target).problem(target)
-    except Problem as problem:
-        return problem.message

@@ -33,15 +33,17 @@ from horae.ports import Home, Ports, Reader, Settings
 from horae.runners.liveness import HOST, boot_id, host_id, started_at
 from horae.runners.process import ProcessRunner
 from horae.runners.spools import spool_of
+from horae.secretfile import SecretFile
 from horae.settings import load
 from horae.store.jobfolder import JobFolder
 from horae.store.scriptmirror import ScriptMirror
 from horae.store.watch import FolderWatch
 from horae.store.writer import GroupWriter
 from horae.wiring.answers import Answers
-from horae.wiring.assembly import home_over, scripts_of, sender
+from horae.wiring.assembly import home_over, scripts_of
 from horae.wiring.backing import SharedDatabase, backing_of
 from horae.wiring.daily import Daily
+from horae.wiring.desk import desk_of
 from horae.wiring.mending import Mending, take_in, tell_held
 from horae.wiring.notify import Notifier
 from horae.wiring.scripts import Following
@@ -85,15 +87,13 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         mirror = ScriptMirror(writer, scripts_of(settings)) if backing.shared else None
         ready = runner if mirror is None else Following(runner, mirror)
         slots = Slots(settings.parallel)
-        ports = Ports(owner, clock, writer, ready, sender, settings, slots, Lease(clock), _terms(settings))
+        desk = desk_of(settings, clock)
+        given = (owner, clock, writer, ready, desk, settings, slots, Lease(clock), _terms(settings))
+        ports = Ports(*given, redact=redact_of(settings))
         gateway = Gateway(ports, slots, runner.stop_all, __version__, shared=backing.shared)
         whole = home_over(
-            settings,
-            backing,
-            writer,
-            clock,
-            ready.facts,
-            runner.ask_left,
+            *(settings, backing, writer, clock, ready.facts, runner.ask_left),
+            targets=desk,
             actor="gateway",
             gateway=True,
             wake=gateway.wake,
@@ -121,6 +121,12 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
             await gateway.run()
         echo("stopped")
     return 0
+
+
+def redact_of(settings: Settings) -> Callable[[str], str]:
+    """What takes secrets out of texts that leave; by those that stand in `secrets.toml` at that time."""
+    secrets = SecretFile(settings.home, settings.env)
+    return lambda text: secrets.redactor().text(text)
 
 
 def _terms(settings: Settings) -> Terms:

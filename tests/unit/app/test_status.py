@@ -46,6 +46,7 @@ def a_home(
         next_due=lambda: "soon",
         lateness_ms=lambda last: [1.0, 3.0],
         live_runs=lambda: [{"run": "r"}],
+        on_the_way=lambda: {"pending": 0, "held": 0, "next": None},
         waiting=lambda limit, now_us: (
             [{"kind": "failing"}] if now_us == us(own_now if store is None else store_now) else []
         ),

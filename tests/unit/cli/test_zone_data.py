@@ -12,7 +12,7 @@ from unittest import mock
 from horae.clock import SystemClock
 from horae.store.sqlite import SqliteStore
 from horae.timing.zones import version
-from tests.support.builders import SetClock, an_ending, an_owner
+from tests.support.builders import SetClock, addressed, an_ending, an_owner
 from tests.support.process import TestHome
 from tests.support.zonedata import VANCOUVER_BEFORE, zone_data
 
@@ -37,7 +37,7 @@ def carried_out(home: TestHome, now: datetime) -> list[str]:
     claims = store.transact(claim)
     for each in claims:
         store.transact(lambda tx, c=each: tx.runs.start_all([c]))
-        store.transact(lambda tx, c=each: tx.runs.finish(c, an_ending(), {}))
+        store.transact(lambda tx, c=each: tx.runs.finish(c, an_ending(), addressed(c)))
         store.transact(lambda tx, c=each: tx.runs.settle(c))
     store.close()
     return [f"{each.slot:%Y-%m-%dT%H:%MZ}" for each in claims]

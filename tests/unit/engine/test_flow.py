@@ -11,7 +11,9 @@ import pytest
 from horae.core.model import End, Retries
 from horae.core.outcome import judge
 from horae.engine.flow import conclude
-from tests.support.builders import a_claim, a_job, a_result
+from horae.ports import Settings
+from tests.support.builders import SetClock, a_claim, a_job, a_result
+from tests.support.outside import Post
 
 
 def concluded(**given: Any) -> End:
@@ -23,7 +25,9 @@ def concluded(**given: Any) -> End:
         return False
 
     claim = a_claim(job=a_job(retries=Retries(max=1, backoff_s=60.0)), **given)
-    ports: Any = SimpleNamespace(store=SimpleNamespace(together=together), kept=lambda _claim: {})
+    ports: Any = SimpleNamespace(
+        store=SimpleNamespace(together=together), clock=SetClock(), targets=Post({}), settings=Settings("/h")
+    )
     asyncio.run(conclude(claim, judge("Tides", a_result(exit_code=1)), ports))
     (end,) = handed
     return end

@@ -1,0 +1,260 @@
+"""Incidents in the transaction that brings them about: opened, continued, told, ended. What is decided is in `core/incident`.
+
+A batch of runs without trouble, of jobs without any, costs three statements. Failures are looked at one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from hashlib import sha1
+from typing import Any, NamedTuple
+
+from horae.core.compose import title_of
+from horae.core.delivery import Addressee, Manner
+from horae.core.expect import EVERY, said_nothing
+from horae.core.incident import (
+    ENDED_BY_SUCCESS,
+    Incident,
+    cause_of,
+    kind_of,
+    paused_note,
+    paused_reason,
+    recovery,
+    why_untold,
+)
+from horae.core.instants import from_us, to_us
+from horae.core.model import End
+from horae.errors import NotFound, Refused
+from horae.store.catalogue import Catalogue
+from horae.store.database import Db
+from horae.store.journal import Journal
+from horae.store.outbox import Letter, Outbox
+from horae.store.rows import maybe
+
+ON_ITS_WAY = (
+    "EXISTS (SELECT 1 FROM delivery d WHERE d.incident_id = i.id AND d.state IN ('pending', 'sending')) AS on_its_way"
+)
+OPEN = f"SELECT i.*, {ON_ITS_WAY} FROM incident i WHERE i.ended_at IS NULL"
+BEGIN = (
+    "INSERT INTO incident (id, job_id, kind, cause, opened_at, last_at, run_id) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (id) DO NOTHING"
+)
+GO_ON = "UPDATE incident SET count = count + 1, last_at = ?, run_id = coalesce(?, run_id) WHERE id = ?"
+ID_CHARS = 8
+
+
+class Noted(NamedTuple):
+    """What follows from the end of a run for its message."""
+
+    end: End
+    untold: str | None = None
+    """Why its alert is not sent."""
+    incident_id: str | None = None
+
+
+class Incidents:
+    """The verbs on incidents, in one transaction."""
+
+    def __init__(self, db: Db, now: datetime, journal: Journal, outbox: Outbox, jobs: Catalogue) -> None:
+        self._db = db
+        self.now = now
+        self._us = to_us(now)
+        self._journal = journal
+        self._outbox = outbox
+        self._jobs = jobs
+
+    def note_all(self, ends: Sequence[End]) -> list[Noted]:
+        """What each end of a run begins, continues or ends, in their order. What is tried again is no failure yet."""
+        final = [end for end in ends if end.retry_s is None]
+        if not final:
+            return [Noted(end) for end in ends]
+        listed = self._db.listed(sorted({end.claim.job_id for end in final}))
+        here: dict[str, list[Incident]] = {}
+        for row in self._db.execute(f"{OPEN} AND {self._db.among('i.job_id')}", (listed,)).fetchall():
+            here.setdefault(row["job_id"], []).append(incident_of(row))
+        good = sorted({end.claim.job_id for end in final if end.ending.event == "complete"})
+        if good:
+            mended = f"UPDATE job SET failing = 0 WHERE failing > 0 AND {self._db.among('id')}"
+            self._db.execute(mended, (self._db.listed(good),))
+        return [self._note(end, here.setdefault(end.claim.job_id, [])) for end in ends]
+
+    def _note(self, end: End, here: list[Incident]) -> Noted:
+        if end.retry_s is not None:
+            return Noted(end)
+        if end.ending.event == "complete":
+            self._went_well(end, here)
+            return Noted(end)
+        kind = kind_of(end.ending)
+        return Noted(end) if kind is None else self._went_wrong(end, kind, here)
+
+    def _went_wrong(self, end: End, kind: str, here: list[Incident]) -> Noted:
+        claim, cause = end.claim, cause_of(end.ending)
+        incident, before = self._goes_on(claim.job_id, kind, cause, claim.run_id, here)
+        untold = why_untold(before, self.now)
+        if kind != "unknown":  # nobody knows that it has failed
+            end, paused = self._count(end, cause)
+            untold = None if paused else untold
+        self._expect_telling(incident, end.to, end.manner, untold)
+        return Noted(end, untold, incident.id)
+
+    def _count(self, end: End, cause: str) -> tuple[End, bool]:
+        """One failure more; the one that is too many pauses its job, and says so."""
+        claim, most = end.claim, end.manner.pause_after
+        (failing,) = self._db.execute(
+            "UPDATE job SET failing = failing + 1 WHERE id = ? RETURNING failing", (claim.job_id,)
+        ).fetchone()
+        if not most or failing < most:
+            return end, False
+        if self._jobs.pause(claim.job_id, actor="gateway", reason=paused_reason(failing, cause)) is None:
+            return end, False
+        message = f"{end.ending.message}\n\n{paused_note(claim.job.slug, failing)}"
+        return replace(end, ending=replace(end.ending, message=message)), True
+
+    def _went_well(self, end: End, here: list[Incident]) -> None:
+        job, said = end.claim.job, bool(end.ending.message)
+        over = [each for each in here if each.kind in ENDED_BY_SUCCESS or (each.kind == "quiet" and said)]
+        if over:
+            self.end(over, end.claim.job_id, f"run {end.claim.run_id}")
+            here[:] = [each for each in here if each not in over]
+            told = [each for each in over if each.told_at is not None or each.on_its_way]
+            if told:
+                text = recovery(job.name, told, self.now)
+                self._letter("recovery", end, text, told[0].id)
+        if job.expect_every_s is not None:
+            due = to_us(self.now + timedelta(seconds=job.expect_every_s))
+            again = "UPDATE expectation SET due_at = ? WHERE job_id = ? AND kind = ?"
+            self._db.execute(again, (due, end.claim.job_id, EVERY))
+        if job.expect_output is not None:
+            self._count_silence(end, said, job.expect_output, here)
+
+    def _count_silence(self, end: End, said: bool, most: int, here: list[Incident]) -> None:
+        claim = end.claim
+        if said:
+            self._db.execute("UPDATE job SET silent = 0 WHERE id = ? AND silent > 0", (claim.job_id,))
+            return
+        (silent,) = self._db.execute(
+            "UPDATE job SET silent = silent + 1 WHERE id = ? RETURNING silent", (claim.job_id,)
+        ).fetchone()
+        if silent >= most:
+            cause, text = said_nothing(claim.job.name, silent)
+            incident, before = self._goes_on(claim.job_id, "quiet", cause, claim.run_id, here)
+            if why_untold(before, self.now) is None:
+                self._letter("quiet", end, text, incident.id)
+                self._expect_telling(incident, end.alerts, end.manner, None)
+
+    def _letter(self, kind: str, end: End, text: str, incident_id: str) -> None:
+        claim = end.claim
+        letter = Letter(
+            kind,
+            title_of(kind, claim.job.name, None),
+            alert=True,
+            run_id=claim.run_id,
+            job_id=claim.job_id,
+            key=claim.key,
+            incident_id=incident_id,
+            body=text,
+        )
+        self._outbox.put(letter, away(end.alerts), end.manner)
+
+    # ── one incident ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def goes_on(self, job_id: str, kind: str, cause: str, run_id: str | None) -> tuple[Incident, Incident | None]:
+        """It has happened (again). Returns the incident, and how it stood before; None when it has begun with this."""
+        rows = self._db.execute(f"{OPEN} AND i.job_id = ?", (job_id,)).fetchall()
+        return self._goes_on(job_id, kind, cause, run_id, [incident_of(row) for row in rows])
+
+    def _goes_on(
+        self, job_id: str, kind: str, cause: str, run_id: str | None, here: list[Incident]
+    ) -> tuple[Incident, Incident | None]:
+        before = next((each for each in here if (each.kind, each.cause) == (kind, cause)), None)
+        if before is not None:
+            self._db.execute(GO_ON, (self._us, run_id, before.id))
+            now = replace(before, count=before.count + 1, last_at=self.now)
+            here[here.index(before)] = now
+            return now, before
+        name = sha1(f"{job_id}/{kind}/{cause}/{self._us}".encode(), usedforsecurity=False).hexdigest()[:ID_CHARS]
+        self._db.execute(BEGIN, (name, job_id, kind, cause, self._us, self._us, run_id))
+        self._journal.append("incident_opened", actor="gateway", job_id=job_id, incident=name, kind=kind, cause=cause)
+        begun = Incident(name, kind, cause, self.now, self.now, 1, None, 0, None, None)
+        here.append(begun)
+        return begun, None
+
+    def _expect_telling(self, incident: Incident, to: Sequence[Addressee], manner: Manner, untold: str | None) -> None:
+        """Note when it is told again. Where nothing is sent anywhere, it is told by being on record."""
+        if untold is not None:
+            return
+        remind = None
+        if manner.remind_s is not None and away(to):
+            remind = to_us(self.now + timedelta(seconds=manner.remind_s))
+        told = None if away(to) else self._us
+        self._db.execute(
+            "UPDATE incident SET remind_at = ?, told_at = coalesce(told_at, ?), acked_at = NULL, acked_by = NULL,"
+            " snoozed_until = NULL WHERE id = ?",
+            (remind, told, incident.id),
+        )
+
+    def tell(self, incident: Incident, letter: Letter, to: Sequence[Addressee], manner: Manner) -> None:
+        """Send a letter about it, and note when to do so again."""
+        self._outbox.put(letter, away(to), manner)
+        self._expect_telling(incident, to, manner, None)
+
+    def told(self, incident_id: str) -> None:
+        """A message about it has arrived."""
+        self._db.execute("UPDATE incident SET told_at = coalesce(told_at, ?) WHERE id = ?", (self._us, incident_id))
+
+    def end(self, over: Iterable[Incident], job_id: str, by: str) -> None:
+        """They are over."""
+        for each in over:
+            self._db.execute(
+                "UPDATE incident SET ended_at = ?, ended_by = ?, remind_at = NULL WHERE id = ? AND ended_at IS NULL",
+                (self._us, by, each.id),
+            )
+            self._journal.append("incident_ended", actor="gateway", job_id=job_id, incident=each.id, by=by)
+
+    def end_of(self, job_id: str, kind: str, cause: str, by: str) -> None:
+        """The open one of that kind and cause is over, if there is one."""
+        rows = self._db.execute(f"{OPEN} AND i.job_id = ? AND i.kind = ? AND i.cause = ?", (job_id, kind, cause))
+        self.end([incident_of(row) for row in rows.fetchall()], job_id, by)
+
+    def acknowledge(self, incident_id: str, *, actor: str, until: datetime | None) -> int:
+        """A person has seen it: it is not told again, or not until then. Raises NotFound, Refused."""
+        row = self._db.execute("SELECT * FROM incident WHERE id = ?", (incident_id,)).fetchone()
+        if row is None:
+            raise NotFound(f"there is no incident {incident_id}", "`horae incidents --all` lists them")
+        if row["ended_at"] is not None:
+            says = f"incident {incident_id} is over since {from_us(row['ended_at']):%Y-%m-%d %H:%M}Z"
+            raise Refused(says, "there is nothing to acknowledge")
+        self._db.execute(
+            "UPDATE incident SET acked_at = ?, acked_by = ?, snoozed_until = ?, remind_at = ? WHERE id = ?",
+            (self._us, actor, *[None if until is None else to_us(until)] * 2, incident_id),
+        )
+        seen = "UPDATE delivery SET seen_at = ? WHERE seen_at IS NULL AND state IN ('failed', 'unknown', 'expired')"
+        if row["kind"] == "undelivered":
+            self._db.execute(f"{seen} AND job_id = ? AND address = ?", (self._us, row["job_id"], row["cause"]))
+        what = "acknowledged" if until is None else "snoozed"
+        told = {} if until is None else {"until": until.isoformat(timespec="seconds")}
+        return self._journal.append(what, actor=actor, job_id=row["job_id"], incident=incident_id, **told)
+
+
+def away(to: Sequence[Addressee]) -> tuple[Addressee, ...]:
+    """Those of them that something must be sent to."""
+    return tuple(one for one in to if one.kept is None)
+
+
+def incident_of(row: Any) -> Incident:
+    """A row as what decisions are made of."""
+    return Incident(
+        id=row["id"],
+        kind=row["kind"],
+        cause=row["cause"],
+        opened_at=from_us(row["opened_at"]),
+        last_at=from_us(row["last_at"]),
+        count=row["count"],
+        told_at=maybe(row["told_at"]),
+        reminders=row["reminders"],
+        acked_by=row["acked_by"],
+        snoozed_until=maybe(row["snoozed_until"]),
+        on_its_way=bool(row["on_its_way"]) if "on_its_way" in row.keys() else False,  # noqa: SIM118 - a row is no dict
+    )
