@@ -32,6 +32,7 @@ SHOWN_CHARS = 200  # of what a program said, without what would move the cursor
 MANY = 20  # of one kind in one commit, for example when a folder of jobs is read for the first time
 READ = {"created", "changed", "revived", "restored"}
 PLAIN = {*READ, "removed", "quarantined", "paused", "resumed", "completed_job", "void", "resolved"}
+INCIDENTS = ("incident_opened", "incident_ended", "acknowledged", "snoozed")
 
 log = logging.getLogger("horae")
 
@@ -86,6 +87,8 @@ class Narrator:
     def line(self, entry: Any) -> str | None:
         """One entry as a line, or None when it is only of interest to `horae why`."""
         what, detail = entry.what, entry.detail
+        if "target" in detail:
+            return self._message(entry)
         if what in SIGNS:
             sign = SIGNS[what]
             if what in ("missed", "skipped"):
@@ -104,9 +107,29 @@ class Narrator:
                 more = f"run {entry.run_id} as {detail['as']} by {entry.actor}" + (f": {more}" if more else "")
             word = {"completed_job": "completed", "void": "slot void"}.get(what, what)
             return f"· {self._job(entry)}{word}{f': {more}' if more else ''}"
+        if what in INCIDENTS:
+            more = detail.get("cause") or detail.get("by") or f"by {entry.actor}"
+            return f"· {self._job(entry)}{what.replace('_', ' ')} {detail['incident']}: {one_line(more, SHOWN_CHARS)}"
         if what == "clock_changed":
             return clock_words(detail["stepped_s"], detail["slept_s"])
         return None
+
+    def _message(self, entry: Any) -> str | None:
+        """What became of a message, where that is not as it should be."""
+        what, detail = entry.what, entry.detail
+        words = {
+            "failed": "refused",
+            "unknown": "may have arrived",
+            "expired": "given up",
+            "delivery_retried": "not taken yet",
+            "target_closed": "takes nothing any more",
+            "target_opened": f"opened by {entry.actor}",
+            "resent": f"sent anew by {entry.actor}",
+        }
+        if what not in words:
+            return None
+        reason = one_line(detail.get("reason") or "", SHOWN_CHARS)
+        return f"✉ {self._job(entry)}to {detail['target']}: {words[what]}{f': {reason}' if reason else ''}"
 
     def _job(self, entry: Any) -> str:
         return f"{self._name_of(entry.job_id, entry.what in READ)}  " if entry.job_id else ""

@@ -16,6 +16,7 @@ import os
 import socket
 import ssl
 from collections.abc import Iterable
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
@@ -23,6 +24,7 @@ import httpcore2
 import httpx2
 
 from horae import __version__
+from horae.aside import aside
 from horae.core.reach import why_not
 
 AGENT = f"Horae/{__version__}"
@@ -65,7 +67,7 @@ class Guarded(httpcore2.AsyncNetworkBackend):
 
     async def _addresses(self, host: str, port: int) -> list[str]:
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            found = await aside(socket.getaddrinfo, host, port, 0, socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             raise httpcore2.ConnectError(
                 f"the name is not found: {getattr(error, 'strerror', None) or error}"
@@ -103,7 +105,7 @@ def _first_cause(error: BaseException) -> str:
 
 class _Transport(httpx2.AsyncHTTPTransport):
     def __init__(self, *, allow_private: bool) -> None:
-        context = ssl.create_default_context()
+        context = _context()
         super().__init__(verify=context, trust_env=False)
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=context,
@@ -111,6 +113,18 @@ class _Transport(httpx2.AsyncHTTPTransport):
             max_keepalive_connections=0,
             network_backend=Guarded(allow_private=allow_private),
         )
+
+
+def _context() -> ssl.SSLContext:
+    """The system's certificates: reading them takes some 20 ms, so they are kept until they have changed."""
+    paths = ssl.get_default_verify_paths()
+    places = (paths.cafile, paths.capath)
+    return _read(*places, *(os.stat(place).st_mtime_ns for place in places if place is not None))
+
+
+@lru_cache(maxsize=1)
+def _read(*_: object) -> ssl.SSLContext:
+    return ssl.create_default_context()
 
 
 def client(*, allow_private: bool, timeout_s: float) -> httpx2.AsyncClient:

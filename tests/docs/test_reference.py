@@ -205,8 +205,10 @@ def differences(said: object, printed: object, place: str) -> Iterator[str]:
         yield f"{place}: the page has {said!r}, it prints {printed!r}"
 
 
+FIRST_ID = 'sed -n \'/"id":/{s/[^:]*: "//;s/".*//;p;q}\''
 COMMANDS = (  # in the order of one session
     ("init", "horae init --json"),
+    ("", 'printf \'[platforms.pager]\\nkind = "command"\\nargv = ["false"]\\n\' > ~/.horae/config.toml'),
     ("", "horae up &"),
     ("", "echo 'echo 3 new messages' > ~/.horae/scripts/mail.sh"),
     ("add", "horae add 'weekdays at 9am' --name 'Fetch mail' --script mail.sh --json"),
@@ -229,6 +231,12 @@ COMMANDS = (  # in the order of one session
     ("undo", "horae undo --json"),
     ("targets", "horae targets --json"),
     ("targets test", "horae targets test local --json"),
+    ("", "printf 'echo no route to host 7\\nexit 3\\n' > ~/.horae/scripts/bad.sh"),
+    ("", "horae add 'weekdays at 9am' --name Bad --script bad.sh --deliver pager"),
+    ("", "horae run bad --wait; until horae runs bad | grep -q 'pager failed'; do sleep 0.1; done"),
+    ("incidents", "horae incidents bad --json"),
+    ("ack", f"horae ack $(horae incidents bad --json | {FIRST_ID}) --snooze 4h --json"),
+    ("resend", f"horae resend $(horae runs bad --json | {FIRST_ID}) --json"),
     ("audit verify", "horae audit verify --json"),
     ("audit export --output FILE", "horae audit export --output journal.json --json"),
     ("audit key", "horae audit key --json"),

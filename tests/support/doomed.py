@@ -145,7 +145,11 @@ def patch_stores() -> None:
 def patch_wiring(service: Any, desk: str) -> None:
     """The writer, the runner and the senders of the gateway."""
     values = import_module("horae.core.delivery")
-    receipt, address_of, platform = values.Receipt, values.Address, values.Platform("desk", "test", alone=True)
+    receipt, address_of, platform = (
+        values.Receipt,
+        values.Address,
+        values.Platform("desk", "test", alone=True, timeout_s=limits.LEASE_S / 3),
+    )
 
     class Writer(service.GroupWriter):
         async def commit(self, work: Any) -> Any:
@@ -219,6 +223,7 @@ def main(lease_s: str, desk: str, order: str = "") -> int:
     if float(lease_s):
         limits.LEASE_S, limits.LEASE_MARGIN_S = float(lease_s), float(lease_s) / 10
         limits.POLL_S = min(limits.POLL_S, float(lease_s) / 3)
+        limits.SEND_GRACE_S = float(lease_s) / 10  # or a lease would be prolonged past the longest send
     host = os.environ.get("HORAE_HOST")
     if host:  # another machine has another boot, and its processes cannot be seen from here
         vars(import_module("horae.runners.liveness"))["boot_id"] = lambda: f"the boot of {host}"

@@ -93,6 +93,7 @@ def do_status(args: Namespace, output: Output) -> int:
     answer: dict[str, Any] = {
         "gateway": {key: found.get(key) for key in ("alive", "pid", "since", "version")},
         **{key: found.get(key) for key in ("next_due", "lateness_ms", "live_runs", "waiting", "problems", "stopping")},
+        "deliveries": found.get("deliveries"),
         "gateways": found.get("gateways"),
     }
 
@@ -113,6 +114,7 @@ def do_status(args: Namespace, output: Output) -> int:
             ("next due", answer["next_due"] or "nothing is planned"),
             ("lateness", lateness),
             ("running", ", ".join(f"{item['job']} ({item['run']})" for item in answer["live_runs"] or ()) or "nothing"),
+            ("messages", _messages(answer["deliveries"])),
         ])  # fmt: skip
         if house.cluster:
             _gateways(answer["gateways"], output)
@@ -125,6 +127,14 @@ def do_status(args: Namespace, output: Output) -> int:
 
     output.emit(answer, render)
     return 1 if answer["problems"] else 0
+
+
+def _messages(found: dict[str, Any] | None) -> str:
+    """What is still to be sent."""
+    if not found or not found["pending"]:
+        return "none to be sent"
+    held = f", {found['held']} of them for a digest" if found["held"] else ""
+    return f"{found['pending']} to be sent{held}, the next at {found['next']}"
 
 
 def _gateways(gateways: list[dict[str, Any]], output: Output) -> None:

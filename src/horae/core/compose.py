@@ -23,28 +23,28 @@ def compose(
     parcel: Parcel, address: Address, platform: Platform, home: str, link: str | None, redact: Callable[[str], str]
 ) -> Message:
     """The message of a parcel. `home` is where the files of runs are kept; `link` is the dashboard's address."""
-    first = parcel.items[0]
-    several = len(parcel.items) > 1
-    body = _digest(parcel) if several else _letter(first, platform, link)
-    root = f"{home}/state/output"
-    files = (
-        ()
-        if several
-        else tuple(Attachment(_name(path), f"{root}/{first.run_id}/files/{path}") for path in first.attachments)
-    )
-    title = f"{len(parcel.items)} results" if several else first.title
+    first, several = parcel.items[0], len(parcel.items) > 1
+    name = f"{first.run_id or first.incident_id or 'horae'}.{first.delivery_id}"
+    facts = _facts(first, link)
+    if several:
+        facts = {"kind": "digest", "results": [_facts(item, link) for item in parcel.items]}
     return Message(
-        id=f"{first.run_id or first.incident_id or 'horae'}.{first.delivery_id}" + (".digest" if several else ""),
+        id=f"{name}.digest" if several else name,
         address=address,
-        title=redact(title),
-        body=redact(body),
+        title=redact(f"{len(parcel.items)} results" if several else first.title),
+        body=redact(_digest(parcel) if several else _letter(first, platform, link)),
         format="text" if several else first.format,
         alert=any(item.alert for item in parcel.items),
-        attachments=files,
-        facts={"kind": "digest", "results": [_facts(item, link) for item in parcel.items]}
-        if several
-        else _facts(first, link),
+        attachments=tuple(file for item in parcel.items for file in _files(item, home, several)),
+        facts=facts,
     )
+
+
+def _files(item: Item, home: str, several: bool) -> list[Attachment]:
+    """The files of a run; where they are several runs', each says whose it is."""
+    whose = f"{item.slug}-" if several else ""
+    folder = f"{home}/state/output/{item.run_id}/files"
+    return [Attachment(whose + path.rsplit("/", 1)[-1], f"{folder}/{path}") for path in item.attachments]
 
 
 def title_of(kind: str, name: str, state: str | None) -> str:
@@ -112,10 +112,6 @@ def _facts(item: Item, link: str | None) -> dict[str, object]:
         "incident": item.incident_id,
         "link": run_link(link, item.run_id),
     }
-
-
-def _name(path: str) -> str:
-    return path.rsplit("/", 1)[-1]
 
 
 def _plain(text: str) -> str:

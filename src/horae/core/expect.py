@@ -52,17 +52,17 @@ def _days(clock: str, timezone: str) -> RecurrenceSet:
     return parse_schedule(f"every day at {clock}", timezone, anchor=_ANCHOR).set
 
 
-def overdue_by(name: str, clock: str, timezone: str) -> tuple[str, str]:
+def overdue_by(name: str, slug: str, clock: str, timezone: str) -> tuple[str, str]:
     """The cause, and the text of the alert."""
     cause = f"no run had completed by {clock} ({timezone})"
-    return cause, f"{name} is overdue: {cause}. `horae why {{slug}}` says what became of its slots."
+    return cause, f"{name} is overdue: {cause}. `horae why {slug}` says what became of its slots."
 
 
-def overdue_every(name: str, every_s: int, last: datetime | None) -> tuple[str, str]:
+def overdue_every(name: str, slug: str, every_s: int, last: datetime | None) -> tuple[str, str]:
     """The same of an interval."""
     cause = f"no run completed within {duration_words(every_s)}"
     when = "none has completed yet" if last is None else f"the last one did at {last:%Y-%m-%d %H:%M}Z"
-    return cause, f"{name} is overdue: {cause}; {when}. `horae why {{slug}}` says what became of its slots."
+    return cause, f"{name} is overdue: {cause}; {when}. `horae why {slug}` says what became of its slots."
 
 
 def said_nothing(name: str, count: int) -> tuple[str, str]:

@@ -207,9 +207,14 @@ class _Story:
 
     def _delivery(self, decision: Json) -> str:
         detail = decision["detail"]
-        if decision["what"] == "delivered":
-            return f"delivered to {detail['target']}"
-        return f"delivery to {detail['target']} {decision['what']}: {detail.get('reason')}"
+        to, what, at = detail["target"], decision["what"], self._clock(decision["at"])
+        if what == "delivered":
+            return f"delivered to {to}"
+        if what == "resent":
+            return f"sent anew to {to} by {decision['actor']} at {at}, since it was {detail.get('was')}"
+        if what == "delivery_retried":
+            return f"not taken by {to} at {at}, to be tried again: {detail.get('reason')}"
+        return f"delivery to {to} {what}: {detail.get('reason')}"
 
     def _plainly(self, decision: Json) -> str:
         """A decision that has no words of its own here."""

@@ -34,6 +34,7 @@ from horae.limits import LEASE_MARGIN_S
 from horae.ports import Closed, Ports, Tx
 
 RUN, MESSAGE = "run", "message"
+IN_A_ROW = 50  # messages to one address without a look at who else waits
 Spawn = Callable[[Claim | Parcel, Coroutine[None, None, None], str], None]
 """Sets the way of a claim or a message going, as a task of that name."""
 
@@ -74,7 +75,7 @@ async def step(p: Ports, spawn: Spawn, room: int | None, *, keep: bool, sends: i
     for claim in seen.claims:  # plan, claim
         spawn(claim, fire(claim, p), RUN)
     for parcel in seen.parcels:
-        spawn(parcel, deliver(parcel, p), MESSAGE)
+        spawn(parcel, deliver(parcel, p, spawn), MESSAGE)
     for run_id, reason in seen.unwanted:
         p.runner.cancel(run_id, reason)
     return seen.next_due and seen.next_due + ahead(seen.now, asked_at, p.clock.now())
@@ -145,12 +146,14 @@ async def conclude(claim: Claim, ending: Ending, p: Ports, started: datetime | N
     await p.store.together(end, End(claim, ending, to, alerts, manner_of(job, p.settings), started, again))  # settle
 
 
-async def deliver(parcel: Parcel, p: Ports) -> None:
-    """Send one message. What becomes of it is its own matter: the run stays as it ended."""
+async def deliver(parcel: Parcel, p: Ports, spawn: Spawn, more: int = IN_A_ROW) -> None:
+    """Send a message, and then what else is due at that address. What becomes of it is its own matter."""
     ready = prepare(parcel, p)
     if isinstance(ready, Receipt):
         receipt = ready
     else:
         await hold(p, ready.within_s)
         receipt = await ready.make()  # deliver
-    await p.store.commit(lambda tx: tx.notices.record(parcel, receipt))
+    following = await p.store.commit(lambda tx: tx.notices.record(parcel, receipt, p.owner if more else None))
+    if following is not None:
+        spawn(following, deliver(following, p, spawn, more - 1), MESSAGE)

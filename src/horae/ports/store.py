@@ -180,8 +180,11 @@ class Hearers:
 class Notices(Protocol):
     """What becomes of messages, and what is told that no run brings about."""
 
-    def record(self, parcel: Parcel, receipt: Receipt) -> None:
-        """sending → what the receipt says. Raises Stale when another has taken it over."""
+    def record(self, parcel: Parcel, receipt: Receipt, following: Owner | None = ...) -> Parcel | None:
+        """sending → what the receipt says. Raises Stale when another has taken it over.
+
+        What else is due at the same address is on its way then, for `following`, and is returned.
+        """
         ...
 
     def look(self, hearers: Hearers) -> None:

@@ -8,21 +8,25 @@ headers nor, always, its words: no service can say here how long to wait (`Retry
 connections that were not made are surely not taken; whatever else broke may have been. One message to a service may be
 several requests: if one of them is known to have worked, the message may have been taken.
 
-Apprise writes nothing to disk here, loads no configuration and no plugins but its own, does not repeat anything, and its
-log goes nowhere but into the receipt. Services that act on this machine are refused: `desktop`, `file` and `command` do
-that.
+Apprise keeps nothing on disk here, loads no configuration and no plugins but its own, does not repeat anything, and its
+log goes nowhere but into the receipt. It is given no time-out of its own, for its threads would have to be waited for when
+the gateway stops. Files are handed over as private copies in a folder that is gone afterwards, since many services open them
+by their path. Services that act on this machine are refused: `desktop`, `file` and `command` do that.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
+import tempfile
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
+from horae.aside import aside
 from horae.attached import Loaded, load
 from horae.core import kinds
 from horae.core.delivery import Address, Message, Platform, Receipt
@@ -99,11 +103,11 @@ class Apprise:
 
     async def send(self, message: Message) -> Receipt:
         """One message, in parts where the service takes no longer one."""
-        if (problem := await asyncio.to_thread(self.check, message.address)) is not None:
+        if (problem := await aside(self.check, message.address)) is not None:
             return self._clerk.refuse(problem)
         secrets, _ = self._clerk.secrets()
         service = self._service(message.address, secrets)
-        files, notes = await asyncio.to_thread(load, message.attachments, self._tools.redact)
+        files, notes = await aside(load, message.attachments, self._tools.redact)
         parts, files = self._parts(message, service, files, notes)
         clock = asyncio.get_running_loop().time
         until = clock() + self._timeout_s
@@ -111,10 +115,7 @@ class Apprise:
         for number, part in enumerate(parts, start=1):
             try:
                 async with asyncio.timeout_at(until):
-                    left = max(0.1, until - clock())
-                    verdict = await asyncio.to_thread(
-                        self._notify, service, message, part, files if number == 1 else (), left
-                    )
+                    verdict = await aside(self._notify, service, message, part, files if number == 1 else ())
             except TimeoutError:
                 verdict = Verdict("lose", "no answer in time")
             if verdict.event != "accept":
@@ -154,7 +155,7 @@ class Apprise:
             allow_templates=False,
             timezone="UTC",
             language="en",
-            service_timeout=self._timeout_s,
+            service_timeout=0,
             pem_autogen=False,
             pgp_autogen=False,
             http_redirects=False,
@@ -193,31 +194,42 @@ class Apprise:
         whole = Loaded(name, body.encode("utf-8", "replace"), "text/plain")
         return [shortened(body, limit, f"All of it is in {name}.")], (whole, *files)
 
-    def _notify(self, service: Any, message: Message, body: str, files: Sequence[Loaded], timeout_s: float) -> Verdict:
+    def _notify(self, service: Any, message: Message, body: str, files: Sequence[Loaded]) -> Verdict:
         """On a thread."""
         apprise = _library()
-        memory = import_module("apprise.attachment.memory").AttachMemory
         title = title_of(message)
         if 0 < service.title_maxlen < len(title):
             title = cuts(title, max(2, service.title_maxlen - 1))[0] + "…"
         sender = apprise.Apprise(asset=service.asset)
         sender.add(service)
         formats = apprise.NotifyFormat
-        result = sender.notify(
-            body=body,
-            title=title,
-            notify_type=apprise.NotifyType.FAILURE if message.alert else apprise.NotifyType.INFO,
-            body_format=formats.MARKDOWN if message.format == "markdown" else formats.TEXT,
-            attach=[memory(content=file.data, name=file.name, mimetype=file.type) for file in files] or None,
-            timeout=timeout_s,
-            log_level=logging.DEBUG,
-        )
+        with tempfile.TemporaryDirectory(prefix="horae-") as folder:
+            result = sender.notify(
+                body=body,
+                title=title,
+                notify_type=apprise.NotifyType.FAILURE if message.alert else apprise.NotifyType.INFO,
+                body_format=formats.MARKDOWN if message.format == "markdown" else formats.TEXT,
+                attach=_copies(files, folder) or None,
+                log_level=logging.DEBUG,
+            )
         tries = [attempt for one in result.results for attempt in one.attempts]
         log = [(str(entry.level), str(entry.message)) for attempt in tries for entry in attempt.logs]
         if not tries:
             log = [(str(entry.level), str(entry.message)) for entry in result.call_logs()]
         status = str(tries[-1].status.name if tries else result.status.name)
         return verdict_of(str(service.service_name), status, log, begun=bool(tries))
+
+
+def _copies(files: Sequence[Loaded], folder: str) -> list[Any]:
+    """The files as Apprise takes them."""
+    copy = import_module("apprise.attachment.file").AttachFile
+    made: list[Any] = []
+    for number, file in enumerate(files):
+        path = os.path.join(folder, str(number))
+        with open(path, "xb") as out:
+            out.write(file.data)
+        made.append(copy(path, name=file.name, mimetype=file.type))
+    return made
 
 
 def verdict_of(service: str, status: str, log: Sequence[tuple[str, str]], *, begun: bool = True) -> Verdict:

@@ -7,13 +7,13 @@ they stand: a secret in them could be read by every user of the machine, so secr
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from horae.aside import aside
 from horae.core import kinds
 from horae.core.delivery import Address, Message, Platform, Receipt
 from horae.core.outgoing import Clerk, readable, title_of
@@ -64,7 +64,7 @@ class Command:
             return self._clerk.retry(missing)
         variables = {name: filled(value, secrets) for name, value in self._variables.items()} | facts(message)
         argv = self._argv
-        said = await asyncio.to_thread(self._tools.ask, argv, readable(message.body), variables, self._timeout_s)
+        said = await aside(self._tools.ask, argv, readable(message.body), variables, self._timeout_s)
         if said.code is None:
             return self._clerk.refuse(said.words) if said.missing else self._clerk.retry(said.words)
         if said.code == 0:

@@ -7,13 +7,13 @@ a few lines; the rest is where `horae log` shows it. Nobody there to show it is 
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import shutil
 import sys
 from collections.abc import Mapping
 
+from horae.aside import aside
 from horae.core import kinds
 from horae.core.delivery import Address, Message, Platform, Receipt
 from horae.core.markup import plain
@@ -67,12 +67,10 @@ class Desktop:
         if len(message.body) > 20 * BODY_CHARS_MAX:
             text = text[: 2 * BODY_CHARS_MAX]
         body = shortened(readable(text), BODY_CHARS_MAX, f"All of it: {where_whole(message).strip('`')}")
-        bus: Mapping[str, str] | None = {} if self._mac else await asyncio.to_thread(self._bus)
+        bus: Mapping[str, str] | None = {} if self._mac else await aside(self._bus)
         if bus is None:
             return self._clerk.retry("no desktop session is in reach")
-        said = await asyncio.to_thread(
-            self._tools.ask, self._argv(title, body, message.alert), "", bus, self._timeout_s
-        )
+        said = await aside(self._tools.ask, self._argv(title, body, message.alert), "", bus, self._timeout_s)
         if said.code == 0:
             number = said.out.strip()
             return self._clerk.accept(f"note {number}" if number else f"shown by {self._program}")

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from stat import S_ISREG
 
+from horae.aside import aside
 from horae.core import kinds
 from horae.core.delivery import Address, Message, Platform, Receipt
 from horae.core.outgoing import Clerk, readable, title_of
@@ -68,7 +69,7 @@ class File:
         data = entry(message, self._tools.now()).encode("utf-8", "replace")
         try:
             async with asyncio.timeout(self._timeout_s):
-                at = await asyncio.to_thread(append, path, data)
+                at = await aside(append, path, data)
         except TimeoutError:
             return self._clerk.lose(f"{path}: not written in time")
         except NotFile:

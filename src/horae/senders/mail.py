@@ -26,6 +26,7 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime, parseaddr
 
+from horae.aside import aside
 from horae.attached import Loaded, load
 from horae.core import kinds
 from horae.core.delivery import Address, Message, Platform, Receipt
@@ -92,7 +93,7 @@ class Mail:
         call = _Call()
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await asyncio.to_thread(self._talk, message, secrets, call)
+                return await aside(self._talk, message, secrets, call)
         except TimeoutError:
             given_up = call.give_up()
             reason = f"{self._options['host']}: no answer in time"

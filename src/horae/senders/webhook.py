@@ -25,6 +25,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
 from urllib.parse import SplitResult, urlsplit
 
+from horae.aside import aside
 from horae.attached import shown_name, size_of
 from horae.core import kinds
 from horae.core.delivery import Address, Message, Platform, Receipt
@@ -100,7 +101,8 @@ class Webhook:
         return None
 
     async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> Receipt:
-        http, out = import_module("httpx2"), import_module("horae.outward")
+        out = await aside(import_module, "horae.outward")  # for the first of them that is a long time
+        http = import_module("httpx2")
         sent = False
 
         async def trace(event: str, _: object) -> None:

@@ -18,7 +18,7 @@ from horae.core.delivery import Manner, Parcel, Receipt
 from horae.core.expect import BY, first_looks, overdue_by, overdue_every, window_of
 from horae.core.incident import may_remind, reminder, why_untold
 from horae.core.instants import from_us, to_us
-from horae.core.model import Job
+from horae.core.model import Job, Owner
 from horae.ports.store import Hearers
 from horae.store.database import Db
 from horae.store.incidents import ON_ITS_WAY, Incidents, incident_of
@@ -56,15 +56,18 @@ class Notices:
         self._outbox = outbox
         self._incidents = incidents
 
-    def record(self, parcel: Parcel, receipt: Receipt) -> None:
-        """What a sender knows, and what that means for incidents: they are told, or a target is well again."""
-        if self._outbox.record(parcel, receipt) != "delivered":
-            return
-        for item in parcel.items:
-            if item.incident_id is not None:
-                self._incidents.told(item.incident_id)
-            if item.job_id is not None:
-                self._incidents.end_of(item.job_id, "undelivered", parcel.address, "a message arrived there")
+    def record(self, parcel: Parcel, receipt: Receipt, following: Owner | None = None) -> Parcel | None:
+        """What a sender knows, and what that means for incidents: they are told, or a target is well again.
+
+        Returns what else is due at that address, on its way now for `following`.
+        """
+        if self._outbox.record(parcel, receipt) == "delivered":
+            for item in parcel.items:
+                if item.incident_id is not None:
+                    self._incidents.told(item.incident_id)
+                if item.job_id is not None:
+                    self._incidents.end_of(item.job_id, "undelivered", parcel.address, "a message arrived there")
+        return None if following is None else self._outbox.take_next(following, parcel.address)
 
     def look(self, hearers: Hearers) -> None:
         """See to what has come due."""
@@ -161,8 +164,7 @@ class Notices:
         incident, before = self._incidents.goes_on(job_id, "overdue", cause, None)
         if why_untold(before, self.now) is None:
             title = title_of("overdue", job.name, None)
-            body = text.replace("{slug}", job.slug)
-            letter = Letter("overdue", title, alert=True, job_id=job_id, incident_id=incident.id, body=body)
+            letter = Letter("overdue", title, alert=True, job_id=job_id, incident_id=incident.id, body=text)
             self._incidents.tell(incident, letter, *hearers.alerts(job))
 
     def _overdue(self, row: Any, job: Job) -> tuple[str, str] | None:
@@ -172,13 +174,13 @@ class Notices:
             last = maybe(self._db.execute(COMPLETED, (row["id"], 0)).fetchone()[0])
             if last is not None and last + timedelta(seconds=job.expect_every_s) > self.now:
                 return None
-            return overdue_every(job.name, job.expect_every_s, last)
+            return overdue_every(job.name, job.slug, job.expect_every_s, last)
         assert job.expect_by is not None, "the expectation is replaced with the definition"
         begin, end = window_of(job.expect_by, job.timezone, self.now)
         if not self._had_slots(row, begin, end):
             return None
         completed = self._db.execute(COMPLETED, (row["id"], to_us(begin))).fetchone()[0]
-        return None if completed is not None else overdue_by(job.name, job.expect_by, job.timezone)
+        return None if completed is not None else overdue_by(job.name, job.slug, job.expect_by, job.timezone)
 
     def _had_slots(self, row: Any, begin: datetime, end: datetime) -> bool:
         """Whether the job had a slot in between that nobody has called off."""

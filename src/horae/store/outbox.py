@@ -125,6 +125,16 @@ class Outbox:
                 taken.append(parcel)
         return taken
 
+    def take_next(self, owner: Owner, address: str) -> Parcel | None:
+        """The same of one address, whose last message has just been recorded by `owner`."""
+        row = self._db.execute(
+            "SELECT min(id) AS id FROM delivery WHERE state = 'pending' AND address = ? AND due_at <= ?",
+            (address, self._us),
+        ).fetchone()
+        if row["id"] is None or not self._db.reserve(f"send {address}") or self._busy(address):
+            return None
+        return self._take(owner, row["id"])
+
     def _busy(self, address: str) -> bool:
         sql = "SELECT 1 FROM delivery WHERE address = ? AND state = 'sending'"
         return self._db.shared and self._db.execute(sql, (address,)).fetchone() is not None

@@ -17,6 +17,7 @@ from horae.errors import Problem
 from horae.ports import Home
 from horae.runners.process import ProcessRunner
 from horae.store.sqlite import explain
+from horae.wiring.heartbeat import Heartbeat
 
 STUCK_S = 10.0  # a due instant that the loop has not looked at for so long means that it is stuck
 
@@ -25,8 +26,16 @@ class Answers:
     """The verbs of one gateway's socket."""
 
     def __init__(
-        self, home: Home, gateway: Gateway, runner: ProcessRunner, since: datetime, trouble: list[Problem], store: str
+        self,
+        home: Home,
+        gateway: Gateway,
+        runner: ProcessRunner,
+        since: datetime,
+        trouble: list[Problem],
+        store: str,
+        heartbeat: Heartbeat,
     ) -> None:
+        self._heartbeat = heartbeat
         self._home = home
         self._gateway = gateway
         self._runner = runner
@@ -72,6 +81,8 @@ class Answers:
             problems.append("the timer is stuck: a due instant passed and was not looked at")
         if gateway.short_of is not None:
             problems.append(gateway.short_of)
+        if self._heartbeat.problem is not None:
+            problems.append(self._heartbeat.problem)
         found = status_of(self._home)
         return {
             **found,

@@ -7,10 +7,12 @@ library that is missing is named with what installs it. Each platform has one se
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 
 from horae.core.delivery import LOCAL, Address, Platform
+from horae.core.kinds import KINDS
 from horae.core.target import Directory, address_of, resolve
 from horae.errors import Invalid, Problem
 from horae.ports import Clock, Sender, Settings, Tools
@@ -41,6 +43,13 @@ class Desk:
         self._directory = Directory(settings.platforms, settings.targets)
         self._tools = tools
         self._senders: dict[str, Sender] = {}
+
+    def warm(self) -> None:
+        """Load the libraries of what is configured, which takes a while; whoever misses one says so when it is needed."""
+        kinds = {platform.kind for platform in self._directory.platforms.values()}
+        for name in filter(None, (KINDS[kind].library for kind in sorted(kinds))):
+            with suppress(ModuleNotFoundError):
+                import_module(name)
 
     def resolve(self, target: str, origin: str | None = None) -> tuple[Address, ...]:
         """The addresses that a target means, each once. Raises Invalid, with the nearest names."""

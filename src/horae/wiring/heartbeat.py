@@ -25,6 +25,8 @@ from typing import Any
 from horae.core.delivery import Heartbeat as Wanted
 from horae.core.placeholders import filled, names_in
 from horae.limits import WAIT_MAX_S
+from horae.ports import Settings
+from horae.secretfile import SecretFile
 from horae.timing.durations import duration_words
 
 TIMEOUT_S = 10.0
@@ -127,6 +129,11 @@ class Heartbeat:
         if error is not None:
             self._problem = f"a fault of Horae ended it ({type(error).__name__})"
             log.error("%s", self.problem, exc_info=error)
+
+
+def heartbeat_of(settings: Settings) -> Heartbeat:
+    """That of a home. `secrets.toml` is read anew when it has changed."""
+    return Heartbeat(settings.heartbeat, SecretFile(settings.home, settings.env).lookup)
 
 
 async def _pause(seconds: float) -> None:

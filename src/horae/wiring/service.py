@@ -44,6 +44,7 @@ from horae.wiring.assembly import home_over, scripts_of
 from horae.wiring.backing import SharedDatabase, backing_of
 from horae.wiring.daily import Daily
 from horae.wiring.desk import desk_of
+from horae.wiring.heartbeat import heartbeat_of, is_well
 from horae.wiring.mending import Mending, take_in, tell_held
 from horae.wiring.notify import Notifier
 from horae.wiring.scripts import Following
@@ -107,17 +108,22 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
             await _follow_files(stack, whole, mending, echo)
         _tell_zone_data(await asyncio.to_thread(follow_zone_data, whole, backing.alone))
         stack.callback(Daily(whole).close)
-        answers = Answers(whole, gateway, runner, since, trouble, store.path)
+        heartbeat = heartbeat_of(settings)
+        answers = Answers(whole, gateway, runner, since, trouble, store.path, heartbeat)
         await stack.enter_async_context(serving(home, lock.number, answers.verbs(), config.below_shim))
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # HUP: its terminal was closed
             if signal.getsignal(number) != signal.SIG_IGN:  # nohup means what it says
                 asyncio.get_running_loop().add_signal_handler(
                     number, _asked_to_stop, gateway, writer, notifier, settings.drain_s
                 )
+        await asyncio.to_thread(desk.warm)
         await runner.warm()
         echo("ready: runs are shown as they end; Ctrl-C stops")
         notifier.ready()
-        async with notifier.watched(lambda: _looks_again(gateway, clock, trouble)):
+        async with (
+            notifier.watched(lambda: _looks_again(gateway, clock, trouble)),
+            heartbeat.beating(lambda: _is_well(gateway, clock, trouble)),
+        ):
             await gateway.run()
         echo("stopped")
     return 0
@@ -198,6 +204,11 @@ def _looks_again(gateway: Gateway, clock: SystemClock, trouble: list[Problem]) -
     if gateway.stopping or trouble or gateway.looked_at is None:
         return True
     return (clock.now() - gateway.looked_at).total_seconds() < 2 * WAIT_MAX_S
+
+
+def _is_well(gateway: Gateway, clock: SystemClock, trouble: list[Problem]) -> bool:
+    """The same for those outside: to them a store that refuses is trouble, and so is a gateway that starts nothing more."""
+    return is_well(stopping=gateway.stopping, writes=not trouble, looked_at=gateway.looked_at, now=clock.now())
 
 
 def _asked_to_stop(gateway: Gateway, writer: GroupWriter, notifier: Notifier, drain_s: float) -> None:

@@ -87,13 +87,13 @@ def test_it_counts_from_now() -> None:
 
 
 def test_what_is_told_names_what_was_expected_and_where_to_look() -> None:
-    cause, text = overdue_by("Tides", "09:30", "Europe/Paris")
+    cause, text = overdue_by("Tides", "tides", "09:30", "Europe/Paris")
     assert cause == "no run had completed by 09:30 (Europe/Paris)"
-    assert text == f"Tides is overdue: {cause}. `horae why {{slug}}` says what became of its slots."
-    cause, text = overdue_every("Tides", 93_600, None)
+    assert text == f"Tides is overdue: {cause}. `horae why tides` says what became of its slots."
+    cause, text = overdue_every("Tides", "tides", 93_600, None)
     assert cause == "no run completed within 1 day 2 hours"
     assert "none has completed yet" in text
-    assert "the last one did at 2026-03-02 08:00Z" in overdue_every("Tides", 93_600, START)[1]
+    assert "the last one did at 2026-03-02 08:00Z" in overdue_every("Tides", "tides", 93_600, START)[1]
 
 
 def test_silence_is_told_with_its_length_and_has_one_cause() -> None:

@@ -69,6 +69,7 @@ REFUSALS = [
     ("urgency: urgent", "urgency", "must be high, normal or low; it says urgent", None),
     ("urgency: hihg", "urgency", "it says hihg", "Did you mean `high`?"),
     ("expect_by: 24:00", "expect_by", "must be a time of day such as 09:30; it says 24:00", None),
+    ("expect_by: 9:60", "expect_by", "it says 9:60", None),
     ("expect_by: 9:5", "expect_by", "it says 9:5", None),
     ("expect_by: 09:30:00", "expect_by", "it says 09:30:00", None),
     ("expect_by: 9am", "expect_by", "it says 9am", None),

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from horae.core.outcome import judge
@@ -54,6 +54,8 @@ def test_silences_can_be_told_apart() -> None:
 
 
 @given(st.text(), st.text())
+@example(" \t", "\r\n")
+@example("", ".")
 def test_only_white_space_may_stand_around_it(before: str, behind: str) -> None:
     said = before + SILENT + behind
     assert is_silent(said) == (not before.strip() and not behind.strip())
