@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -538,3 +540,40 @@ def test_what_is_over_and_what_belongs_to_no_run_is_pruned(t: Telling) -> None:
     t.s.do(lambda tx: tx.retention.prune_runs(0, t.s.clock.time - DAY, 100, place))
     assert t.incidents(all=True) == []
     assert not t.s.rows("SELECT * FROM delivery WHERE run_id IS NULL")
+
+
+def test_gateways_that_fail_at_the_same_moment_open_one_incident(s: UnderTest) -> None:
+    """Of one job, beside one another; and one reminder is sent, whoever looks first."""
+    job = s.put(a_job(deliver=("desk",), schedule="0 0 1 1 *", overlap="allow"))
+    owners = [s.sign_on(name) for name in ("g1", "g2", "g3")]
+    s.clock.time = at("08:00")
+    claims: list[list[Claim]] = []
+    for n, owner in enumerate(owners):
+        for each in range(4):
+            s.do(lambda tx, i=f"run{n}{each}": tx.jobs.order_run(job.id, run_id=i, actor="anna", input=None))
+        claims.append(s.claim(owner))
+        s.do(lambda tx, n=n: tx.runs.start_all(claims[n]))
+    stores = [s.again() for _ in owners]
+    together = Barrier(len(owners))
+
+    def work(n: int) -> None:
+        together.wait()
+        for claim in claims[n]:
+            ending = an_ending("fail", "no", reason="exit status 1", alert=True)
+            end = End(claim, ending, (DESK,), (DESK,), MANNER)
+            stores[n].transact(lambda tx, e=end: tx.runs.conclude_all([e]))
+
+    with ThreadPoolExecutor(len(owners)) as pool:
+        list(pool.map(work, range(len(owners))))
+    (found,) = s.reader().incidents(all=True, job_id=None, limit=9)
+    assert (found["count"], s.job(job)["failing"]) == (12, 12)
+    assert s.deliver() == ["desk"]
+    s.clock.time += 2 * DAY
+
+    def look(n: int) -> None:
+        together.wait()
+        stores[n].transact(lambda tx: tx.notices.look(hearers()))
+
+    with ThreadPoolExecutor(len(owners)) as pool:
+        list(pool.map(look, range(len(owners))))
+    assert s.deliver() == ["desk"]

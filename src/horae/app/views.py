@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from horae.app.jobs import clock_policy, damage_of, find, gone_words, ready
@@ -10,7 +10,7 @@ from horae.app.upcoming import upcoming
 from horae.core.cadence import DAMAGE
 from horae.core.definition import described
 from horae.core.instants import to_us
-from horae.errors import Ambiguous, NotFound
+from horae.errors import Ambiguous, NotFound, Problem
 from horae.ports import Home, Reader, Record
 
 Json = dict[str, Any]
@@ -31,7 +31,7 @@ def show_job(home: Home, *, job: str) -> Json:
         runs = reader.list_runs(job_id=row["id"], state=None, limit=5, cursor=None)["runs"]
     finally:
         reader.close()
-    resolved: Json = {"model": None, "tools": [], "targets": [], "limits": {}, "argv": [], "problems": []}
+    resolved: Json = {"model": None, "tools": [], "targets": [], "alerts": [], "limits": {}, "argv": [], "problems": []}
     resolved["clock_change"] = _if_sound(lambda: clock_policy(row), NO_POLICY)
     damage = damage_of(row)
     if damage is not None:
@@ -39,7 +39,8 @@ def show_job(home: Home, *, job: str) -> Json:
     if found.job is not None:
         facts = home.facts(found.job)
         resolved |= {
-            "targets": list(found.job.deliver),
+            "targets": _resolved(home, found.job.deliver, found.job.origin),
+            "alerts": _resolved(home, found.job.alerts or home.settings.alerts.to, found.job.origin),
             "limits": described(found.job)["limits"],
             "argv": list(facts.argv),
             "problems": list(ready(home, found.job)),
@@ -54,6 +55,17 @@ def show_job(home: Home, *, job: str) -> Json:
         "runs": runs,
         "file": f"jobs/{row['slug']}.md",
     }
+
+
+def _resolved(home: Home, targets: Sequence[str], origin: str | None) -> list[str]:
+    """The addresses that they mean, each once; what means none (any more) as it stands there."""
+    found: dict[str, None] = {}
+    for target in targets:
+        try:
+            found |= {str(address): None for address in home.targets.resolve(target, origin)}
+        except Problem:
+            found[target] = None
+    return list(found)
 
 
 def _if_sound(work: Callable[[], T], otherwise: T) -> T:

@@ -39,7 +39,7 @@ ON_ITS_WAY = (
 OPEN = f"SELECT i.*, {ON_ITS_WAY} FROM incident i WHERE i.ended_at IS NULL"
 BEGIN = (
     "INSERT INTO incident (id, job_id, kind, cause, opened_at, last_at, run_id) VALUES (?, ?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT (id) DO NOTHING"
+    " ON CONFLICT DO NOTHING"
 )
 GO_ON = "UPDATE incident SET count = count + 1, last_at = ?, run_id = coalesce(?, run_id) WHERE id = ?"
 ID_CHARS = 8
@@ -175,7 +175,9 @@ class Incidents:
             here[here.index(before)] = now
             return now, before
         name = sha1(f"{job_id}/{kind}/{cause}/{self._us}".encode(), usedforsecurity=False).hexdigest()[:ID_CHARS]
-        self._db.execute(BEGIN, (name, job_id, kind, cause, self._us, self._us, run_id))
+        met = self._db.execute(BEGIN, (name, job_id, kind, cause, self._us, self._us, run_id))
+        if met.rowcount != 1:  # another gateway has opened it meanwhile
+            return self.goes_on(job_id, kind, cause, run_id)
         self._journal.append("incident_opened", actor="gateway", job_id=job_id, incident=name, kind=kind, cause=cause)
         begun = Incident(name, kind, cause, self.now, self.now, 1, None, 0, None, None)
         here.append(begun)

@@ -130,7 +130,9 @@ class Notices:
         to, manner = hearers.alerts(job)
         if incident.kind == "undelivered":
             to = tuple(one for one in hearers.fallback() if one.address != incident.cause)
-        self._db.execute("UPDATE incident SET reminders = reminders + 1, remind_at = NULL WHERE id = ?", (incident.id,))
+        mine = "UPDATE incident SET reminders = reminders + 1, remind_at = NULL WHERE id = ? AND remind_at = ?"
+        if self._db.execute(mine, (incident.id, row["remind_at"])).rowcount != 1:
+            return  # another gateway sees to it
         if incident.on_its_way:  # what was told first has not even arrived
             later = None if manner.remind_s is None else self._us + round(manner.remind_s * 1e6)
             self._db.execute("UPDATE incident SET remind_at = ? WHERE id = ?", (later, incident.id))
