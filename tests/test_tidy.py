@@ -32,6 +32,7 @@ BROAD_EXCEPT = (
     "engine/gateway.py",  # the loop that must go on
     "runners/",  # the border to other processes
     "control/server.py",  # the border to whoever asks: a fault of one use case must not end the gateway
+    "aside.py",  # the border between two threads: whoever waits gets it
     "store/writer.py",  # a group commit: an error belongs to the member that caused it, not to its neighbours
 )
 

@@ -119,7 +119,7 @@ def _context() -> ssl.SSLContext:
     """The system's certificates: reading them takes some 20 ms, so they are kept until they have changed."""
     paths = ssl.get_default_verify_paths()
     places = (paths.cafile, paths.capath)
-    return _read(*places, *(os.stat(place).st_mtime_ns for place in places if place is not None))
+    return _read(*places, *(os.stat(place).st_mtime_ns for place in places if place))
 
 
 @lru_cache(maxsize=1)

@@ -45,7 +45,7 @@ def acknowledge(home: Home, *, incident: str, snooze_s: int | None = None) -> Js
     what = "acknowledged" if snooze_s is None else f"snoozed for {duration_words(snooze_s)}"
     return {
         "incident": shown,
-        "did": f"incident {found} of {shown['slug']} is {what}: {shown['cause']}",
+        "did": f"incident {found} of {shown['slug']} is {what}: {shown['says']}",
         "undo": None,
         "warnings": [],
     }

@@ -39,7 +39,7 @@ def do_incidents(args: Namespace, output: Output) -> int:
                 each["slug"],
                 each["kind"],
                 each["count"],
-                each["cause"],
+                each["says"],
                 each["last_at"],
                 each["told_at"] or "nobody yet",
             )

@@ -144,7 +144,7 @@ def do_runs(args: Namespace, output: Output) -> int:
             return
         rows: list[tuple[object, ...]] = []
         for run in answer["runs"]:
-            delivered = ", ".join(f"{item['target']} {item['state']}" for item in run["deliveries"])
+            delivered = ", ".join(f"{_to(item)} {item['state']}" for item in run["deliveries"])
             times = _short(run["lateness_s"]), _short(run["duration_s"])
             what = run["id"], run["state"], run["slug"], run["slot"], run["reason"]
             rows.append((*what, *times, delivered, run["trigger"]))
@@ -168,6 +168,11 @@ def do_runs(args: Namespace, output: Output) -> int:
 
     output.emit(answer, render)
     return 0
+
+
+def _to(item: dict[str, Any]) -> str:
+    """Where a message went; of one that is no result or alert, what it is."""
+    return item["target"] if item["kind"] in ("result", "alert") else f"{item['target']} ({item['kind']})"
 
 
 def _short(seconds: float | None) -> str:
@@ -247,9 +252,7 @@ def render_log(answer: dict[str, Any], output: Output, *, cluster: bool = False)
     for name in run["files"]:
         output.text(f"kept as a file: {name}")
     for item in run["deliveries"]:
-        output.text(
-            f"delivery: {item['target']} {output.state(item['state'])} {item['reason'] or item['evidence'] or ''}"
-        )
+        output.text(f"delivery: {_to(item)} {output.state(item['state'])} {item['reason'] or item['evidence'] or ''}")
     if answer["pruned"]:
         output.text("what it printed was pruned (`[retention]` in config.toml)")
     elif answer["message"] is None:

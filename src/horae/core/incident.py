@@ -49,6 +49,8 @@ class Incident:
     id: str
     kind: str
     cause: str
+    says: str
+    """The same in the words of the last one."""
     opened_at: datetime
     last_at: datetime
     count: int
@@ -79,6 +81,12 @@ def cause_of(ending: Ending) -> str:
     told = _without_what_varies(gist(ending))
     if ending.event != "fail" or not reason.startswith(("exit status", "ended by signal")):
         reason = _without_what_varies(reason)
+    return one_line(f"{reason}: {told}" if told and told not in reason else reason, INCIDENT_CHARS_MAX)
+
+
+def words_of(ending: Ending) -> str:
+    """The cause in the words of one failure, for people."""
+    reason, told = ending.reason.split(";", 1)[0], one_line(gist(ending), INCIDENT_CHARS_MAX)
     return one_line(f"{reason}: {told}" if told and told not in reason else reason, INCIDENT_CHARS_MAX)
 
 
@@ -128,13 +136,13 @@ def reminder(name: str, incident: Incident, now: datetime) -> str:
     """The text of a reminder."""
     return (
         f"{name} still has trouble: it {WORDS[incident.kind]} {since_words(incident, now)}, last at "
-        f"{incident.last_at:%Y-%m-%d %H:%M}Z.\n\n{incident.cause}\n\n`horae ack {incident.id}` ends these reminders."
+        f"{incident.last_at:%Y-%m-%d %H:%M}Z.\n\n{incident.says}\n\n`horae ack {incident.id}` ends these reminders."
     )
 
 
 def recovery(name: str, ended: Sequence[Incident], now: datetime) -> str:
     """The text that says that a job works again."""
-    lines = [f"{WORDS[each.kind]} {since_words(each, now)}: {each.cause}" for each in ended]
+    lines = [f"{WORDS[each.kind]} {since_words(each, now)}: {each.says}" for each in ended]
     return f"{name} works again. Before that it " + "; it ".join(lines)
 
 
@@ -146,6 +154,6 @@ def paused_note(slug: str, failures: int) -> str:
     )
 
 
-def paused_reason(failures: int, cause: str) -> str:
+def paused_reason(failures: int, says: str) -> str:
     """The reason of that pause."""
-    return f"{failures} failures in a row; the last one: {cause}"
+    return f"{failures} failures in a row; the last one: {says}"

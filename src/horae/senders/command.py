@@ -2,15 +2,18 @@
 
 Its exit status is the answer: 0 has taken it, 75 (EX_TEMPFAIL of sysexits.h) wants it later, any other refuses it. A
 program that was ended by a signal, or that did not end in time, may have passed it on. The arguments are handed over as
-they stand: a secret in them could be read by every user of the machine, so secrets go into `variables`.
+they stand: a secret in them could be read by every user of the machine, so secrets go into `variables`. `${NAME}` in them
+is a shell's.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 from horae.aside import aside
@@ -25,6 +28,7 @@ from horae.ports.outside import Tools
 EX_TEMPFAIL = 75
 VARIABLE_CHARS_MAX = 30_000  # in UTF-8 below what Linux gives one variable
 _OURS = "HORAE_"
+_SECRET = re.compile(r"(?<!\$)\{[A-Z][A-Z0-9_]*\}")
 
 
 class Command:
@@ -39,9 +43,14 @@ class Command:
             if "=" in name or name.startswith(_OURS):
                 where = f"platforms.{platform.name}.variables"
                 raise Invalid(f"{where}: {name[:60]!r} cannot be set", f"{_OURS}… are those of Horae", key=where)
+        for word in self._argv:
+            if (found := _SECRET.search(word)) is not None:
+                where = f"platforms.{platform.name}.argv"
+                says = f"{where}: {found[0][:60]} would be seen by all users of this machine"
+                raise Invalid(says, f'write variables = {{ NAME = "{found[0][:60]}" }} and $NAME', key=where)
         self._timeout_s = platform.timeout_s
         self._tools = tools
-        self._clerk = Clerk(platform, tools.secrets, tools.redact)
+        self._clerk = Clerk(replace(platform, options=self._variables), tools.secrets, tools.redact)
 
     @staticmethod
     def shape(options: Mapping[str, object]) -> tuple[bool, bool]:

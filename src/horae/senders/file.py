@@ -28,6 +28,7 @@ from horae.core.text import one_line
 from horae.ports.outside import Tools
 
 _FOR_NOW = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EAGAIN, errno.EINTR, errno.EMFILE, errno.ENFILE})
+_HORAES = ("jobs", "scripts", "skills", "state", "config.toml", "secrets.toml")  # in the home: no place for messages
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -51,6 +52,8 @@ class File:
         if missing is not None:
             return missing
         path = self._where(secrets)
+        if self._is_horaes(path):
+            return self._clerk.words(f"{path} belongs to Horae itself: name another file")
         if os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path)):
             return self._clerk.words(f"{path} is not a regular file: name another one, or move it away")
         folder = os.path.dirname(path)
@@ -66,6 +69,8 @@ class File:
         if missing is not None:
             return self._clerk.retry(missing)
         path = self._where(secrets)
+        if self._is_horaes(path):
+            return self._clerk.refuse(f"{path} belongs to Horae itself")
         data = entry(message, self._tools.now()).encode("utf-8", "replace")
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -78,6 +83,10 @@ class File:
             reason = f"{path}: {error.strerror or error}"
             return self._clerk.retry(reason) if error.errno in _FOR_NOW else self._clerk.refuse(reason)
         return self._clerk.accept(f"{path} at {at}")
+
+    def _is_horaes(self, path: str) -> bool:
+        inside = os.path.relpath(os.path.realpath(path), os.path.realpath(self._tools.home))
+        return inside.split(os.sep)[0] in _HORAES
 
     def _where(self, secrets: Mapping[str, str]) -> str:
         return os.path.join(self._tools.home, os.path.expanduser(filled(self._path, secrets)))

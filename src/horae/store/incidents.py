@@ -23,6 +23,7 @@ from horae.core.incident import (
     paused_reason,
     recovery,
     why_untold,
+    words_of,
 )
 from horae.core.instants import from_us, to_us
 from horae.core.model import End
@@ -38,10 +39,10 @@ ON_ITS_WAY = (
 )
 OPEN = f"SELECT i.*, {ON_ITS_WAY} FROM incident i WHERE i.ended_at IS NULL"
 BEGIN = (
-    "INSERT INTO incident (id, job_id, kind, cause, opened_at, last_at, run_id) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO incident (id, job_id, kind, cause, says, opened_at, last_at, run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
     " ON CONFLICT DO NOTHING"
 )
-GO_ON = "UPDATE incident SET count = count + 1, last_at = ?, run_id = coalesce(?, run_id) WHERE id = ?"
+GO_ON = "UPDATE incident SET count = count + 1, says = ?, last_at = ?, run_id = coalesce(?, run_id) WHERE id = ?"
 ID_CHARS = 8
 
 
@@ -90,16 +91,16 @@ class Incidents:
         return Noted(end) if kind is None else self._went_wrong(end, kind, here)
 
     def _went_wrong(self, end: End, kind: str, here: list[Incident]) -> Noted:
-        claim, cause = end.claim, cause_of(end.ending)
-        incident, before = self._goes_on(claim.job_id, kind, cause, claim.run_id, here)
+        claim, says = end.claim, words_of(end.ending)
+        incident, before = self._goes_on(claim.job_id, kind, (cause_of(end.ending), says), claim.run_id, here)
         untold = why_untold(before, self.now)
         if kind != "unknown":  # nobody knows that it has failed
-            end, paused = self._count(end, cause)
+            end, paused = self._count(end, says)
             untold = None if paused else untold
         self._expect_telling(incident, end.to, end.manner, untold)
         return Noted(end, untold, incident.id)
 
-    def _count(self, end: End, cause: str) -> tuple[End, bool]:
+    def _count(self, end: End, says: str) -> tuple[End, bool]:
         """One failure more; the one that is too many pauses its job, and says so."""
         claim, most = end.claim, end.manner.pause_after
         (failing,) = self._db.execute(
@@ -107,7 +108,7 @@ class Incidents:
         ).fetchone()
         if not most or failing < most:
             return end, False
-        if self._jobs.pause(claim.job_id, actor="gateway", reason=paused_reason(failing, cause)) is None:
+        if self._jobs.pause(claim.job_id, actor="gateway", reason=paused_reason(failing, says)) is None:
             return end, False
         message = f"{end.ending.message}\n\n{paused_note(claim.job.slug, failing)}"
         return replace(end, ending=replace(end.ending, message=message)), True
@@ -139,7 +140,7 @@ class Incidents:
         ).fetchone()
         if silent >= most:
             cause, text = said_nothing(claim.job.name, silent)
-            incident, before = self._goes_on(claim.job_id, "quiet", cause, claim.run_id, here)
+            incident, before = self._goes_on(claim.job_id, "quiet", (cause, cause), claim.run_id, here)
             if why_untold(before, self.now) is None:
                 self._letter("quiet", end, text, incident.id)
                 self._expect_telling(incident, end.alerts, end.manner, None)
@@ -160,26 +161,32 @@ class Incidents:
 
     # ── one incident ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def goes_on(self, job_id: str, kind: str, cause: str, run_id: str | None) -> tuple[Incident, Incident | None]:
-        """It has happened (again). Returns the incident, and how it stood before; None when it has begun with this."""
+    def goes_on(
+        self, job_id: str, kind: str, why: tuple[str, str], run_id: str | None
+    ) -> tuple[Incident, Incident | None]:
+        """It has happened (again). Returns the incident, and how it stood before; None when it has begun with this.
+
+        `why` is the cause that it is grouped by, and the words for people.
+        """
         rows = self._db.execute(f"{OPEN} AND i.job_id = ?", (job_id,)).fetchall()
-        return self._goes_on(job_id, kind, cause, run_id, [incident_of(row) for row in rows])
+        return self._goes_on(job_id, kind, why, run_id, [incident_of(row) for row in rows])
 
     def _goes_on(
-        self, job_id: str, kind: str, cause: str, run_id: str | None, here: list[Incident]
+        self, job_id: str, kind: str, why: tuple[str, str], run_id: str | None, here: list[Incident]
     ) -> tuple[Incident, Incident | None]:
+        cause, says = why
         before = next((each for each in here if (each.kind, each.cause) == (kind, cause)), None)
         if before is not None:
-            self._db.execute(GO_ON, (self._us, run_id, before.id))
-            now = replace(before, count=before.count + 1, last_at=self.now)
+            self._db.execute(GO_ON, (says, self._us, run_id, before.id))
+            now = replace(before, count=before.count + 1, says=says, last_at=self.now)
             here[here.index(before)] = now
             return now, before
         name = sha1(f"{job_id}/{kind}/{cause}/{self._us}".encode(), usedforsecurity=False).hexdigest()[:ID_CHARS]
-        met = self._db.execute(BEGIN, (name, job_id, kind, cause, self._us, self._us, run_id))
+        met = self._db.execute(BEGIN, (name, job_id, kind, cause, says, self._us, self._us, run_id))
         if met.rowcount != 1:  # another gateway has opened it meanwhile
-            return self.goes_on(job_id, kind, cause, run_id)
-        self._journal.append("incident_opened", actor="gateway", job_id=job_id, incident=name, kind=kind, cause=cause)
-        begun = Incident(name, kind, cause, self.now, self.now, 1, None, 0, None, None)
+            return self.goes_on(job_id, kind, why, run_id)
+        self._journal.append("incident_opened", actor="gateway", job_id=job_id, incident=name, kind=kind, cause=says)
+        begun = Incident(name, kind, cause, says, self.now, self.now, 1, None, 0, None, None)
         here.append(begun)
         return begun, None
 
@@ -251,6 +258,7 @@ def incident_of(row: Any) -> Incident:
         id=row["id"],
         kind=row["kind"],
         cause=row["cause"],
+        says=row["says"],
         opened_at=from_us(row["opened_at"]),
         last_at=from_us(row["last_at"]),
         count=row["count"],

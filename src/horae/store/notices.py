@@ -92,7 +92,8 @@ class Notices:
         )
         if done.rowcount != 1 or row["kind"] == "undelivered":
             return
-        incident, before = self._incidents.goes_on(row["job_id"], "undelivered", row["address"], row["run_id"])
+        why = row["address"], f"{row['target']}: {row['reason']}"
+        incident, before = self._incidents.goes_on(row["job_id"], "undelivered", why, row["run_id"])
         if not row["alert"] and why_untold(before, self.now) is not None:
             return
         title = title_of("undelivered", row["title"], None)
@@ -163,7 +164,7 @@ class Notices:
         if overdue is None or row["state"] != "active" or moved.rowcount != 1:
             return
         cause, text = overdue
-        incident, before = self._incidents.goes_on(job_id, "overdue", cause, None)
+        incident, before = self._incidents.goes_on(job_id, "overdue", (cause, cause), None)
         if why_untold(before, self.now) is None:
             title = title_of("overdue", job.name, None)
             letter = Letter("overdue", title, alert=True, job_id=job_id, incident_id=incident.id, body=text)

@@ -59,6 +59,7 @@ def _incident(row: Any) -> Json:
         "slug": row["slug"],
         "kind": row["kind"],
         "cause": row["cause"],
+        "says": row["says"],
         "state": "ended" if row["ended_at"] is not None else state,
         "count": row["count"],
         "opened_at": zulu(row["opened_at"]),

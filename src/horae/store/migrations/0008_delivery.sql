@@ -66,6 +66,7 @@ CREATE TABLE incident (
   job_id        TEXT NOT NULL REFERENCES job (id),
   kind          TEXT NOT NULL CHECK (kind IN ('failed', 'blocked', 'unknown', 'overdue', 'quiet', 'undelivered')),
   cause         TEXT NOT NULL,
+  says          TEXT NOT NULL,                -- the words of the last one; the cause is without what differs
   opened_at     INTEGER NOT NULL,
   last_at       INTEGER NOT NULL,
   count         INTEGER NOT NULL DEFAULT 1,

@@ -45,6 +45,7 @@ CREATE TABLE incident (
   job_id        TEXT COLLATE "C" NOT NULL,
   kind          TEXT COLLATE "C" NOT NULL CHECK (kind IN ('failed', 'blocked', 'unknown', 'overdue', 'quiet', 'undelivered')),
   cause         TEXT COLLATE "C" NOT NULL,
+  says          TEXT COLLATE "C" NOT NULL,
   opened_at     BIGINT NOT NULL,
   last_at       BIGINT NOT NULL,
   count         BIGINT NOT NULL DEFAULT 1,
