@@ -46,6 +46,8 @@ _SCHEMA = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://.")
 _ENDS_A_NAME = re.compile(r"[\s,;/\\%?&\x00-\x20\x7f-\xa0]")
 _STATUS = re.compile(r"\berror=([0-9]{3})\b")
 _CODE = re.compile(r"\berror=([a-z][a-z_]+)\b")
+_ERRNO = re.compile(r"\[Errno -?[0-9]+\] ([^'\")\]]+)")
+_AT_URL = re.compile(r" with url: \S+")
 _BROKE = re.compile(r"Exception:|onnection error|[Tt]imed out")
 _NEVER_MADE = re.compile(
     r"NewConnectionError|NameResolutionError|ConnectTimeoutError|CERTIFICATE_VERIFY_FAILED|Connection refused"
@@ -240,7 +242,7 @@ def verdict_of(service: str, status: str, log: Sequence[tuple[str, str]], *, beg
     if status == "SUCCESS":
         return Verdict("accept", f"{service}: {taken[-1] if taken else 'taken'}")
     answers = [line[len("Response Details:") :].strip() for _, line in log if line.startswith("Response Details:")]
-    words = f"{service}: {'; '.join([*told[:3], *(_bare(answer) for answer in answers[:1]), *broken[:1]]) or status.lower()}"
+    words = f"{service}: {'; '.join([*told[:3], *(_bare(answer) for answer in answers[:1]), *map(_shorter, broken[:1])]) or status.lower()}"
     if status == "TIMEOUT":
         return Verdict("lose", f"{service}: no answer in time")
     if not begun:
@@ -262,6 +264,12 @@ def verdict_of(service: str, status: str, log: Sequence[tuple[str, str]], *, beg
 def _openness(code: int) -> int:
     """How much an answer leaves open."""
     return 2 if code in UNCLEAR else 1 if code >= 500 or code in TAKEN_NOT else 0
+
+
+def _shorter(line: str) -> str:
+    """What a library says of a broken connection, without the URL: it may hold a password."""
+    found = _ERRNO.search(line)
+    return found[1] if found else _AT_URL.sub("", line)
 
 
 def _bare(answer: str) -> str:
