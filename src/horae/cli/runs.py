@@ -144,22 +144,21 @@ def do_runs(args: Namespace, output: Output) -> int:
             return
         rows: list[tuple[object, ...]] = []
         for run in answer["runs"]:
-            delivered = ", ".join(f"{_to(item)} {item['state']}" for item in run["deliveries"])
             times = _short(run["lateness_s"]), _short(run["duration_s"])
-            what = run["id"], run["state"], run["slug"], run["slot"], run["reason"]
-            rows.append((*what, *times, delivered, run["trigger"]))
+            what = run["id"], run["state"], run["slug"], run["slot"], _delivered(run["deliveries"]), run["reason"]
+            rows.append((*what, *times, run["trigger"]))
         heads = (
             "RUN",
             "STATE",
             "JOB",
             "SLOT",
+            "DELIVERED",
             "WHY",
             "LATE",
             "TOOK",
-            "DELIVERED",
             "BY",
         )  # the last ones give way first
-        output.table(heads, rows, soft=(2, 4), states=(1,))
+        output.table(heads, rows, soft=(2, 4, 5), states=(1,))
         if answer["cursor"]:
             job = f" {shlex.quote(args.job)}" if args.job is not None else ""
             state = f" --state {args.state}" if args.state else ""
@@ -168,6 +167,13 @@ def do_runs(args: Namespace, output: Output) -> int:
 
     output.emit(answer, render)
     return 0
+
+
+def _delivered(items: list[dict[str, Any]]) -> str:
+    """Where it went; what has not arrived stands first, since there may be no room for all."""
+    trouble = [item for item in items if item["state"] not in ("delivered", "suppressed")]
+    others = [item for item in items if item not in trouble]
+    return ", ".join(f"{_to(item)} {item['state']}" for item in (*trouble, *others))
 
 
 def _to(item: dict[str, Any]) -> str:
