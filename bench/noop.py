@@ -21,7 +21,7 @@ from horae.engine.slots import Slots
 from horae.ports import Ports, Settings
 from horae.store.sqlite import SqliteStore
 from horae.store.writer import GroupWriter
-from horae.wiring.assembly import sender
+from horae.wiring.desk import desk_of
 
 OWNER = Owner("bench", "host", "boot", os.getpid(), 1)
 BATCH = 500
@@ -42,8 +42,9 @@ class Shifted(SystemClock):
 class Noop:
     """A runner that has nothing to do but what it is given."""
 
-    def __init__(self, work: Callable[[str], None] = lambda _name: None):
+    def __init__(self, work: Callable[[str], None] = lambda _name: None, says: str = ""):
         self._work = work
+        self._says = says
 
     def facts(self, _job):
         return Facts(("true",), "/")
@@ -51,7 +52,7 @@ class Noop:
     async def run(self, order, _started, ready):
         await ready()
         self._work(order.env["HORAE_JOB_NAME"])
-        return Result(0, None, "", "", 0, 0)
+        return Result(0, None, self._says, "", 0, 0)
 
     async def adopt(self, orphan, bounds, secrets):
         """Nothing was ever started."""
@@ -69,11 +70,11 @@ class Noop:
         return False
 
 
-def fill(store: SqliteStore, count: int, schedule: str) -> None:
-    """Store `count` jobs as the job files' reader would, in transactions of its size."""
+def fill(store: SqliteStore, count: int, schedule: str, deliver: Callable[[int], str] = lambda _: "local") -> None:
+    """Store `count` jobs as the job files' reader would, in transactions of its size. `deliver` says where to, of each."""
     for start in range(0, count, BATCH):
         jobs = [
-            Job(f"{i:012x}", f"j{i}", f"j{i}", schedule, "UTC", agent=False, command=("true",))
+            Job(f"{i:012x}", f"j{i}", f"j{i}", schedule, "UTC", agent=False, command=("true",), deliver=(deliver(i),))
             for i in range(start, min(count, start + BATCH))
         ]
         store.transact(
@@ -81,22 +82,23 @@ def fill(store: SqliteStore, count: int, schedule: str) -> None:
         )
 
 
-def gateway(store, clock: SystemClock, parallel: int, runner: Noop, *, owner="bench", shared=False):
+def gateway(store, clock: SystemClock, parallel: int, runner: Noop, *, owner="bench", shared=False, targets=None):
     """A gateway over it; the writer is running."""
     writer, slots = GroupWriter(store), Slots(parallel)
     writer.start()
     settings = Settings(os.path.dirname(store.path), parallel=parallel)
-    ports = Ports(replace(OWNER, id=owner), clock, writer, runner, sender, settings, slots, Lease(clock))
+    targets = targets or desk_of(settings, clock)
+    ports = Ports(replace(OWNER, id=owner), clock, writer, runner, targets, settings, slots, Lease(clock))
     return Gateway(ports, slots, lambda _reason: None, "bench", shared=shared), writer
 
 
-async def run_until(engine: Gateway, store: SqliteStore, count: int, within_s: float) -> int:
-    """Run it until so many runs are completed on the disk, then stop it; how many were."""
+async def run_until(engine: Gateway, store: SqliteStore, count: int, within_s: float, what: str = "completed") -> int:
+    """Run it until so many runs are completed (or messages delivered) on the disk, then stop it; how many were."""
     loop, done, seen = asyncio.get_running_loop(), asyncio.Event(), 0
 
     def told(entries):  # on the writer's thread, after the commit
         nonlocal seen
-        before, seen = seen, seen + sum(entry.what == "completed" for entry in entries)
+        before, seen = seen, seen + sum(entry.what == what for entry in entries)
         if before < count <= seen:
             loop.call_soon_threadsafe(done.set)
 

@@ -20,6 +20,7 @@ PARTS = {
     "spawn": ("spawn.py", "1,000 programs at once, beside a bare spawn loop", 8, "--n 100 --rounds 1"),
     "claims": ("claims.py", "durable claims and whole no-op runs a second", 10, "--n 1000 --rounds 1"),
     "burst": ("burst.py", "claims and whole no-op runs a second on both stores", 20, "--n 500 --rounds 1"),
+    "deliver": ("deliver.py", "messages a second, durable, beside bare commits", 10, "--n 100 --rounds 1"),
     "scale": ("scale.py", "what a claim, a list and a new job cost beside very many at rest", 60,
               "--sqlite 2000 --postgres 2000 --rounds 1"),
     "slots": ("slots.py", "the next slot of ordinary schedules", 3, "--rounds 1"),

@@ -24,6 +24,17 @@ def addressees(
     return _each_once(chosen, job, run_id, targets, settings, now, alert=alert)
 
 
+def of_end(
+    job: Job, run_id: str, targets: Targets, settings: Settings, now: datetime, *, alert: bool
+) -> tuple[tuple[Addressee, ...], tuple[Addressee, ...]]:
+    """Whom the message of a run's end is for, and who hears of its trouble or that it is over: often the same."""
+    to = addressees(job, run_id, targets, settings, now, alert=alert)
+    apart = job.alerts or settings.alerts.to or settings.quiet is not None
+    if alert or not apart:
+        return to, to
+    return to, addressees(job, run_id, targets, settings, now, alert=True)
+
+
 def manner_of(job: Job, settings: Settings) -> Manner:
     """How its messages are seen to."""
     pause_after = settings.alerts.pause_after if job.pause_after is None else job.pause_after
@@ -55,6 +66,8 @@ def _each_once(
     *,
     alert: bool,
 ) -> tuple[Addressee, ...]:
+    if chosen == (LOCAL,):  # most jobs of most homes
+        return (_here(LOCAL, run_id),)
     found: dict[str, Addressee] = {}
     for target in chosen:
         try:
@@ -79,8 +92,13 @@ def _one(
     *,
     alert: bool,
 ) -> Addressee:
-    if address.platform == LOCAL:  # the transaction that ends the run is the delivery
-        return Addressee(name, LOCAL, kept=Receipt("accept", evidence=f"horae log {run_id}"))
+    if address.platform == LOCAL:
+        return _here(name, run_id)
     quiet = settings.quiet if targets.platform(address).quiet else None
     until, digest = hold(quiet, "normal" if job is None else job.urgency, alert, now)
     return Addressee(name, str(address), hold_until=until, digest=digest)
+
+
+def _here(name: str, run_id: str) -> Addressee:
+    """`local`: the transaction that ends the run is the delivery."""
+    return Addressee(name, LOCAL, kept=Receipt("accept", evidence=f"horae log {run_id}"))

@@ -26,7 +26,7 @@ from horae.core.outcome import blocked, judge
 from horae.core.preflight import preflight
 from horae.core.retry import retry_delay
 from horae.core.skew import ahead
-from horae.engine.addressing import addressees, hearers, manner_of
+from horae.engine.addressing import hearers, manner_of, of_end
 from horae.engine.orders import order_for
 from horae.engine.sending import prepare
 from horae.errors import Exhausted, Stale
@@ -139,9 +139,8 @@ def end(tx: Tx, ends: Sequence[End]) -> Sequence[bool | Stale]:
 
 async def conclude(claim: Claim, ending: Ending, p: Ports, started: datetime | None = None) -> None:
     """Write the end, fill the outbox and settle, in one transaction."""
-    job, now = claim.job, p.clock.now()
-    to = addressees(job, claim.run_id, p.targets, p.settings, now, alert=ending.alert)
-    alerts = to if ending.alert else addressees(job, claim.run_id, p.targets, p.settings, now, alert=True)
+    job = claim.job
+    to, alerts = of_end(job, claim.run_id, p.targets, p.settings, p.clock.now(), alert=ending.alert)
     again = retry_delay(job, ending, claim.failures + 1, claim.key)
     await p.store.together(end, End(claim, ending, to, alerts, manner_of(job, p.settings), started, again))  # settle
 

@@ -5,11 +5,12 @@ A program that hangs is ended with all that it started, or what it holds open wo
 
 `tell` hands a text to a program that may be anything: one that does not read it, that prints without end, or that leaves
 something behind which holds its output open. So the text is a file and no pipe, of what is printed only the beginning is
-kept, and once the program has ended nobody is waited for any more.
+kept, and once the program has ended nobody is waited for any more. What still runs when this process ends is ended with it.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import selectors
@@ -83,6 +84,7 @@ def tell(argv: Sequence[str], text: str, env: Mapping[str, str], timeout_s: floa
         return Said(words, None, why=f"{words[0]} is not on this machine", missing=True)
     except (OSError, ValueError) as error:
         return Said(words, None, why=str(getattr(error, "strerror", None) or error))
+    _told.add(process)
     with _Listener(process) as listener:
         try:
             process.wait(timeout_s)
@@ -95,9 +97,22 @@ def tell(argv: Sequence[str], text: str, env: Mapping[str, str], timeout_s: floa
             _kill_group(process)
             process.wait()
             raise
+        finally:
+            _told.discard(process)
         out, err = listener.heard()
     why = f"ended by {_signal_name(-process.returncode)}" if process.returncode < 0 else None
     return Said(words, process.returncode, out, err, why=why)
+
+
+_told: set[subprocess.Popen[bytes]] = set()  # those that run
+
+
+@atexit.register
+def _end_told() -> None:
+    """Nobody waits for their answers any more, nor bounds them."""
+    for process in tuple(_told):
+        if process.poll() is None:
+            _kill_group(process)
 
 
 class _Listener:

@@ -242,7 +242,8 @@ def verdict_of(service: str, status: str, log: Sequence[tuple[str, str]], *, beg
     if status == "SUCCESS":
         return Verdict("accept", f"{service}: {taken[-1] if taken else 'taken'}")
     answers = [line[len("Response Details:") :].strip() for _, line in log if line.startswith("Response Details:")]
-    words = f"{service}: {'; '.join([*told[:3], *(_bare(answer) for answer in answers[:1]), *map(_shorter, broken[:1])]) or status.lower()}"
+    parts = (*told[:3], *map(_bare, answers[:1]), *map(_shorter, broken[:1]))
+    words = f"{service}: {'; '.join(parts) or status.lower()}"
     if status == "TIMEOUT":
         return Verdict("lose", f"{service}: no answer in time")
     if not begun:

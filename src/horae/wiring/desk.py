@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from importlib import import_module
 
 from horae.core.delivery import LOCAL, Address, Platform
@@ -31,6 +31,7 @@ SENDERS: Mapping[str, tuple[str, str]] = {  # kind → module and class
 }
 HERE = Platform(LOCAL, LOCAL, alone=True, header=False, footer=False, quiet=False)
 """`local`, which no settings name: what stays here needs no header and disturbs nobody."""
+RESOLVED = 4096  # targets kept with what they mean, since each run asks for its own
 INSTALL = "pip install 'horae[delivery]'"
 
 Tell = Callable[[Sequence[str], str, Mapping[str, str], float], Said]
@@ -41,6 +42,7 @@ class Desk:
 
     def __init__(self, settings: Settings, tools: Tools) -> None:
         self._directory = Directory(settings.platforms, settings.targets)
+        self._resolved = lru_cache(RESOLVED)(self._resolve)
         self._tools = tools
         self._senders: dict[str, Sender] = {}
 
@@ -53,6 +55,9 @@ class Desk:
 
     def resolve(self, target: str, origin: str | None = None) -> tuple[Address, ...]:
         """The addresses that a target means, each once. Raises Invalid, with the nearest names."""
+        return self._resolved(target, origin)
+
+    def _resolve(self, target: str, origin: str | None) -> tuple[Address, ...]:
         return resolve(target, self._directory, origin)
 
     def address(self, text: str) -> Address:
@@ -78,6 +83,8 @@ class Desk:
 
     def problem(self, target: str, origin: str | None = None) -> str | None:
         """Why a target cannot be reached as configured, or None."""
+        if target == LOCAL:
+            return None
         try:
             addresses = self.resolve(target, origin)
         except Invalid as error:
