@@ -398,6 +398,26 @@ def test_without_a_fallback_it_is_an_incident_all_the_same(t: Telling) -> None:
     assert not [item for item in t.s.reader().waiting(10) if item["kind"] == "delivery"], "a person has seen it"
 
 
+def test_of_a_dead_address_the_fallback_hears_once_whatever_job_it_was_for(t: Telling) -> None:
+    """Each job has its incident; all end when a message arrives there."""
+    s = t.s
+    t.fallback = (PHONE,)
+    t.end()
+    t.told("refuse", reason="no such room")
+    assert t.told() == [("phone", "undelivered")]
+    other = s.put(a_job("other", deliver=("desk",), schedule="0 0 1 1 *"))
+    s.do(lambda tx: tx.jobs.order_run(other.id, run_id="o" * 16, actor="anna", input=None))
+    (claim,) = s.claim(t.owner)
+    s.do(lambda tx: tx.runs.start(claim))
+    s.do(lambda tx: tx.runs.conclude_all([End(claim, an_ending(message="news"), (DESK,), (DESK,), MANNER)]))
+    t.told("refuse", reason="no such room")
+    assert t.told() == []
+    assert sorted(found["slug"] for found in t.incidents()) == ["other", "tides"]
+    t.end()
+    t.told()
+    assert t.incidents() == []
+
+
 def test_each_loss_has_its_consequences_once(t: Telling) -> None:
     t.fallback = (PHONE,)
     t.end()
@@ -483,6 +503,15 @@ def test_what_a_person_skipped_is_not_expected(s: UnderTest) -> None:
     t.s.clock.time = at("09:00")
     s.claim(t.owner)
     assert passes(t, at("09:30")) == []
+
+
+def test_a_slot_from_before_the_job_was_made_is_not_expected(s: UnderTest) -> None:
+    s.clock.time = at("09:10")
+    job = s.put(a_job(deliver=("desk",), schedule="every day at 09:00", expect_by="09:30"))
+    assert s.do(lambda tx: tx.notices.next_due()) == at("09:30")
+    s.clock.time = at("09:30")
+    s.do(lambda tx: tx.notices.look(hearers()))
+    assert (s.take(), s.reader().incidents(all=True, job_id=job.id, limit=9)) == ([], [])
 
 
 def test_a_look_that_comes_late_still_tells(s: UnderTest) -> None:

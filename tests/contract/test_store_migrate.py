@@ -309,6 +309,7 @@ NEW_OF_DELIVERY: dict[str, Any] = {  # what the eighth schema makes of one that 
     "round": 0,
     "format": "text",
     "digest": 0,
+    "doubt": 0,
     "due_at": us(START),
     "expires_at": us(START + timedelta(days=30)),
     "followed_at": us(START),

@@ -284,7 +284,7 @@ def test_of_two_targets_only_the_one_that_refused_is_tried_again(s: UnderTest) -
 def test_where_an_address_says_that_it_is_gone_nothing_is_sent_until_a_person_opens_it(s: UnderTest) -> None:
     ended(s)
     s.deliver(event="refuse", reason="410 Gone", closes=True)
-    assert s.do(lambda tx: tx.outbox.closed()) == {"desk"}
+    assert s.do(lambda tx: tx.outbox.closed()) == {"desk": "410 Gone"}
     ended(s, slug="later")
     assert (s.take(), row(s)["state"]) == ([], "failed")
     assert row(s)["reason"] == "nothing is sent there any more: 410 Gone"
@@ -313,6 +313,7 @@ def test_what_is_held_goes_out_in_one_message_when_its_time_comes(s: UnderTest) 
     for n in range(3):
         held(s, f"job{n}", at("09:00"), message=f"news {n}")
     assert (s.take(), s.do(lambda tx: tx.outbox.next_due())) == ([], at("09:00"))
+    assert row(s)["reason"] == "held until 2026-03-02 09:00Z"
     s.clock.time = at("09:00")
     (parcel,) = s.take()
     assert [item.body for item in parcel.items] == ["news 0", "news 1", "news 2"]

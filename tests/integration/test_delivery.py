@@ -3,43 +3,41 @@
 from __future__ import annotations
 
 import base64
-import email
-import email.policy
 import json
-import signal
-import subprocess
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
-from standardwebhooks import Webhook as Verifier
 
-from tests.support.process import TestHome, new_home, running, until
+from tests.support.post import (
+    KEY,
+    OK,
+    TOKEN,
+    command,
+    deliveries,
+    entries,
+    file,
+    hook,
+    job,
+    letter,
+    post_home,
+    run,
+    said,
+    states,
+    through,
+)
+from tests.support.process import TestHome, running, until
 from tests.support.receivers import HttpServer, MailServer, closed_port, says
 
 # One of Apprise's modules imports it, when all are loaded
 pytestmark = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")
-KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-TOKEN = "tr0ub4dor-and-3-horses"
-OK = says("200 OK")
-ON_ITS_WAY = ("pending", "sending")
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> TestHome:
-    """One whose commands are run by this process, with secrets, and with scripts that say something and count their runs."""
-    made = new_home(tmp_path / "home")
-    made.inside = True
-    (made.path / "secrets.toml").write_text(f'HOOK = "{KEY}"\nTOKEN = "{TOKEN}"\n')
-    (made.path / "secrets.toml").chmod(0o600)
-    made.script("count.sh", 'echo x >> "$HORAE_HOME/ran"\necho "High water at 06:12"\n')
-    made.script("fail.sh", 'if [ -e "$HORAE_HOME/bad" ]; then echo "no route" >&2; exit 3; fi; echo fine\n')
-    return made
+    return post_home(tmp_path / "home")
 
 
 @pytest.fixture
@@ -47,75 +45,6 @@ def server() -> Iterator[HttpServer]:
     """Takes everything, if it is not told otherwise."""
     with HttpServer(answer=OK).running() as made:
         yield made
-
-
-def hook(server: HttpServer, name: str = "hook", timeout: str = "5s") -> str:
-    """A webhook to that server."""
-    return (
-        f'[platforms.{name}]\nkind = "webhook"\nurl = "{server.url}/{name}"\nsecret = "{{HOOK}}"\n'
-        f'allow_private = true\ntimeout = "{timeout}"\n'
-    )
-
-
-def file(name: str) -> str:
-    """A file in the home."""
-    return f'[platforms.{name}]\nkind = "file"\npath = "{name}.txt"\n'
-
-
-def command(name: str, line: str) -> str:
-    """A line for a shell, which has the home as `$HORAE_HOME`."""
-    return f'[platforms.{name}]\nkind = "command"\nargv = ["sh", "-c", {json.dumps(line)}]\ntimeout = "60s"\n'
-
-
-def job(home: TestHome, slug: str, script: str, *deliver: str, **keys: object) -> None:
-    """A job that runs when it is asked to."""
-    home.write(slug, schedule="2099-01-01T09:00", script=script, deliver=f"[{', '.join(deliver)}]", **keys)
-
-
-def run(home: TestHome, slug: str) -> str:
-    """Run it to its end; the run's id."""
-    return str(home.json("run", slug, "--wait", status=None)["run"]["id"])
-
-
-def deliveries(home: TestHome, run_id: str) -> dict[str, dict[str, Any]]:
-    """Of each target the last delivery of a run."""
-    found = next(one for one in home.runs() if one["id"] == run_id)
-    return {one["target"]: one for one in found["deliveries"]}
-
-
-def through(home: TestHome, run_id: str) -> dict[str, dict[str, Any]]:
-    """The same, once nothing of it is on its way."""
-
-    def look() -> dict[str, dict[str, Any]] | None:
-        found = deliveries(home, run_id)
-        return None if any(one["state"] in ON_ITS_WAY for one in found.values()) else found
-
-    return until(look, f"all messages of {run_id} are through")
-
-
-def states(found: dict[str, dict[str, Any]]) -> dict[str, str]:
-    return {target: one["state"] for target, one in found.items()}
-
-
-def entries(home: TestHome, name: str) -> list[str]:
-    """What stands in a file that messages go to, each without the line that it begins with."""
-    path = home.path / f"{name}.txt"
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    return [entry.partition("\n")[2] for entry in f"\n{text}".split("\n# ")[1:]]
-
-
-def letter(server: MailServer) -> Any:
-    """The last mail that arrived."""
-    content = server.got[-1].content
-    assert isinstance(content, bytes)
-    return email.message_from_bytes(content, policy=email.policy.default)
-
-
-def said(request: Any, name: str = "hook") -> dict[str, Any]:
-    """What a webhook says, once it is proved to be ours."""
-    assert request.path == f"/{name}"
-    whole = Verifier(KEY).verify(request.body, request.headers)
-    return dict(whole["data"])
 
 
 # ── one result, many ways
@@ -301,8 +230,6 @@ def test_P4_P5_what_may_have_arrived_is_unknown_and_sent_again_only_by_a_person(
         ids = [one.headers["webhook-id"] for one in server.got]
         assert len(set(ids)) == 2, "whoever asks for it wants it to be taken"
     assert (home.path / "ran").read_text() == "x\n"
-    assert home.json("status", status=5)["error"]["code"] == "unavailable"
-    assert "delivery" not in str(home.json("doctor", status=None).get("problems"))
 
 
 def test_an_acknowledged_failure_is_no_news(home: TestHome, server: HttpServer) -> None:
@@ -313,7 +240,7 @@ def test_an_acknowledged_failure_is_no_news(home: TestHome, server: HttpServer) 
         assert states(through(home, run(home, "tides")))["hook"] == "failed"
         (incident,) = until(lambda: home.json("incidents")["incidents"], "it is an incident")
         assert (incident["kind"], incident["cause"]) == ("undelivered", "hook")
-        assert [one["kind"] for one in home.json("status")["waiting"]] != []
+        assert home.json("status")["waiting"]
         home.json("doctor", status=1)
         home.json("ack", incident["id"])
         assert home.json("status")["waiting"] == []
@@ -321,6 +248,18 @@ def test_an_acknowledged_failure_is_no_news(home: TestHome, server: HttpServer) 
         server.answer = OK
         assert states(through(home, run(home, "tides")))["hook"] == "delivered"
         assert home.json("incidents")["incidents"] == []
+
+
+def test_what_is_tried_again_does_not_wait_for_a_person(home: TestHome) -> None:
+    home.config(hook(HttpServer(port=closed_port())))
+    job(home, "tides", "count.sh", "hook")
+    with running(home):
+        run_id = run(home, "tides")
+        found = until(
+            lambda: (one := deliveries(home, run_id)["hook"])["attempts"] and one["next_try"] and one, "it is tried"
+        )
+        assert (found["state"], found["reason"]) == ("pending", "127.0.0.1: Connection refused")
+        assert home.json("status")["waiting"] == []
 
 
 # ── alerts
@@ -425,112 +364,16 @@ def test_P6_a_target_that_is_not_there_is_refused_and_blocks_when_it_goes_away(
     assert "no such target" in str(home.json("check", status=1))
 
 
-# ── stopping
-
-
-def test_a_stop_waits_for_a_message_that_is_being_sent(home: TestHome) -> None:
-    home.config(command("slow", 'touch "$HORAE_HOME/began"; while [ ! -e "$HORAE_HOME/go" ]; do sleep 0.05; done; cat'))
-    job(home, "tides", "count.sh", "slow")
-    with running(home) as gateway:
-        run_id = run(home, "tides")
-        until((home.path / "began").exists, "it is being sent")
-        gateway.signal(signal.SIGTERM)
-        gateway.says("stopping")
-        with pytest.raises(subprocess.TimeoutExpired):
-            gateway.process.wait(0.5)
-        (home.path / "go").touch()
-        assert gateway.ends() == 0
-        assert "Traceback" not in gateway.said()
-    found = deliveries(home, run_id)["slow"]
-    assert found["state"] == "delivered"
-    assert "High water" not in found["reason"] if found["reason"] else True
-
-
-@pytest.mark.parametrize("kind", ["webhook", "mail", "apprise", "command"])
-def test_a_stop_does_not_wait_for_a_target_that_never_answers(home: TestHome, server: HttpServer, kind: str) -> None:
-    server.answer, server.then = b"", "hang"
-    asleep = threading.Event()
-    with MailServer(hang=asleep).running() as mail:
-        platforms = {
-            "webhook": hook(server, "stuck", "60s"),
-            "mail": f'[platforms.stuck]\nkind = "mail"\nhost = "127.0.0.1"\nport = {mail.port}\nsecurity = "none"\n'
-            'from = "horae@example.org"\nhome = "ann@example.org"\ntimeout = "60s"\n',
-            "apprise": f'[platforms.stuck]\nkind = "apprise"\nurl = "json://127.0.0.1:{server.port}"\ntimeout = "60s"\n',
-            "command": command("stuck", 'touch "$HORAE_HOME/began"; exec sleep 60'),
-        }
-        home.config('drain = "1s"\n' + platforms[kind])
-        job(home, "tides", "count.sh", "stuck")
-        with running(home) as gateway:
-            run_id = run(home, "tides")
-            until(lambda: server.got or mail.got or (home.path / "began").exists(), "it is being sent")
-            gateway.signal(signal.SIGTERM)
-            began = time.monotonic()
-            assert gateway.ends() == 0
-            assert time.monotonic() - began < 5, gateway.said()
-            assert "Traceback" not in gateway.said()
-        asleep.set()
-    with running(home):
-        found = through(home, run_id)["stuck"]
-    assert found["state"] == "unknown"
-    assert "stopped" in found["reason"] or "ended" in found["reason"]
-
-
-# ── many at once
-
-
-def test_two_hundred_results_arrive_in_order_and_once_each(home: TestHome, server: HttpServer) -> None:
-    home.config("parallel = 16\n" + hook(server))
-    at = datetime.fromtimestamp(int(time.time()) + 4, UTC).isoformat()
-    for number in range(200):
-        home.write(f"job-{number}", schedule=at, script="count.sh", deliver="[hook]")
-    with running(home):
-        until(lambda: len(server.got) >= 200, "all arrive", 60)
-        until(
-            lambda: home.sql("SELECT count(*) FROM delivery WHERE state = 'delivered'") == [(200,)], "all are on record"
-        )
-    order = [run_id for (run_id,) in home.sql("SELECT run_id FROM delivery ORDER BY id")]
-    assert [said(one)["run"] for one in server.got] == order
-
-
-def test_targets_that_hang_hold_up_neither_runs_nor_whoever_looks(home: TestHome, server: HttpServer) -> None:
-    server.answer, server.then = b"", "hang"
-    names = [f"stuck{number}" for number in range(8)]
-    hanging = [command(name, 'echo x >> "$HORAE_HOME/hanging"; exec sleep 60') for name in names[:7]]
-    home.config('drain = "1s"\n' + "".join(hanging) + hook(server, names[7], "60s"))
-    job(home, "tides", "count.sh", *names)
-    home.write("beat", schedule="every 1s", script="hi.sh", deliver="[local]")
-    with running(home) as gateway:
-        run(home, "tides")
-        marks = home.path / "hanging"
-        until(lambda: server.got and marks.exists() and marks.read_text() == "x\n" * 7, "all of them are being sent to")
-        seen = {one["id"] for one in home.runs("beat")}
-        new = until(
-            lambda: (
-                found
-                if len(found := [one for one in home.runs("beat", "--state", "completed") if one["id"] not in seen]) > 3
-                else None
-            ),
-            "other jobs go on",
-        )
-        assert max(one["lateness_s"] for one in new) < 0.5
-        began = time.monotonic()
-        assert home.json("status")["gateway"]["alive"]
-        assert time.monotonic() - began < 2
-        gateway.signal(signal.SIGTERM)
-        began = time.monotonic()
-        assert gateway.ends() == 0
-        assert time.monotonic() - began < 8
-
-
-def test_nobody_there_is_tried_again_until_somebody_is(home: TestHome) -> None:
-    port = closed_port()
-    there = HttpServer(answer=OK, port=port)
-    home.config(hook(there))
-    job(home, "tides", "count.sh", "hook")
-    with running(home):
-        run_id = run(home, "tides")
-        found = until(
-            lambda: (one := deliveries(home, run_id)["hook"])["attempts"] and one["next_try"] and one, "it is tried"
-        )
-        assert (found["state"], found["reason"]) == ("pending", "127.0.0.1: Connection refused")
-        assert [one["kind"] for one in home.json("status")["waiting"]] == []
+def test_settings_that_would_do_harm_are_seen_before_anything_is_sent(home: TestHome) -> None:
+    home.config(
+        file("diary").replace("diary.txt", "notes/../secrets.toml")
+        + command("shown", "page-me {TOKEN}")
+        + command("titled", 'echo "${HORAE_TITLE}"')
+    )
+    found = {one["name"]: one for one in home.json("targets")["targets"]}
+    assert "belongs to Horae itself" in found["diary"]["problem"]
+    assert "would be seen by all users of this machine" in found["shown"]["problem"]
+    assert found["titled"]["ready"], "what a shell fills in is no secret"
+    assert home.json("targets", "test", "titled")["receipts"][0]["evidence"] == "Horae test message"
+    home.json("targets", "test", "diary", status=1)
+    assert (home.path / "secrets.toml").read_text().count("\n") == 2

@@ -16,12 +16,11 @@ import pytest
 from standardwebhooks import Webhook as Verifier
 
 from tests.support.kill import Point, doomed, end, stands
+from tests.support.post import KEY, OK
 from tests.support.process import Gateway, TestHome, running, until
-from tests.support.receivers import HttpServer, Request, says
+from tests.support.receivers import HttpServer, Request
 from tests.support.shared import database, shared_home
 
-KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-OK = says("200 OK")
 LEASE_S = 3.0
 JOBS = ("one", "two", "three", "four")
 OPEN = "SELECT count(*) FROM delivery WHERE state IN ('pending', 'sending')"

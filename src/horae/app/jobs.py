@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC
-from functools import partial
 from typing import Any, cast
 
 from horae.app.completed import refuse_completed, way_round
@@ -25,6 +24,7 @@ from horae.core.text import clip
 from horae.errors import Conflict, Invalid, NotFound, Problem, Refused
 from horae.limits import NAME_CHARS_MAX
 from horae.ports import Folder, Home, Record, Tx
+from horae.ports.home import shut
 from horae.timing.schedule import Schedule, parse_schedule
 
 Json = dict[str, Any]
@@ -239,7 +239,17 @@ def remove_job(home: Home, *, job: str) -> Json:
 
 def ready(home: Home, job: Job) -> tuple[str, ...]:
     """Why a job could not run now; empty when it could."""
-    return preflight(job, home.facts(job), partial(home.targets.problem, origin=job.origin), home.settings.calendars)
+    reader = home.read()
+    try:
+        closed = {item["address"]: str(item["reason"]) for item in reader.closed_targets()}
+    finally:
+        reader.close()
+
+    def unreachable(target: str) -> str | None:
+        why = home.targets.problem(target, job.origin)
+        return shut(home.targets.resolve(target, job.origin), closed) if why is None and closed else why
+
+    return preflight(job, home.facts(job), unreachable, home.settings.calendars)
 
 
 def clock_policy(row: Row) -> Json:

@@ -220,6 +220,12 @@ def deliver(file: str, key: str, node: Node) -> tuple[str, ...]:
     if not values or not all(values):
         hint = "Write deliver: [local] to keep results in the history only."
         refuse(file, key, node, "names no target", expected, hint)
+    if len(values) > limits.NAMES_MAX:
+        hint = "Give a list of them a name in config.toml: [targets]."
+        refuse(file, key, node, f"names more than {limits.NAMES_MAX} targets", f"at most {limits.NAMES_MAX}", hint)
+    if any(len(value) > limits.TARGET_CHARS_MAX for value in values):
+        most = limits.TARGET_CHARS_MAX
+        refuse(file, key, node, f"names a target of more than {most} characters", f"at most {most} characters")
     _each_once(file, key, node, values)
     return values
 

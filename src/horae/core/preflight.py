@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from horae.core.exclusion import Calendar, unknown_calendars
 from horae.core.model import Job
-from horae.core.text import clip
+from horae.core.target import shown_target
 
 SHOWN_CELLS = 60  # of a name in a reason
 
@@ -37,11 +37,9 @@ def preflight(
     `calendars` are those that the settings have; None: they are not looked at.
     """
     reasons = [*facts.problems]
-    reasons += [f"target {clip(target, SHOWN_CELLS)}: {why}" for target in job.deliver if (why := unreachable(target))]
+    reasons += [f"target {shown_target(target)}: {why}" for target in job.deliver if (why := unreachable(target))]
     others = [target for target in job.alerts if target not in job.deliver]  # a failure that nobody hears of is silent
-    reasons += [
-        f"target of alerts {clip(target, SHOWN_CELLS)}: {why}" for target in others if (why := unreachable(target))
-    ]
+    reasons += [f"target of alerts {shown_target(target)}: {why}" for target in others if (why := unreachable(target))]
     if calendars is not None:
         reasons += [_no_calendar(name, calendars) for name in unknown_calendars(calendars, job.exclude)]
         named = (calendars[name] for name in job.exclude if name in calendars)

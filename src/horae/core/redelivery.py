@@ -1,8 +1,8 @@
 """When a message is tried again that its target surely did not take. Pure.
 
-The pause doubles from `TRY_AGAIN_S` up to `TRY_AGAIN_MAX_S`, unless the target itself says how long to wait; to it comes up
-to a quarter that follows from the message, so that what failed together is not tried again together. Past the message's
-deadline it is given up. What may have arrived is never tried again by itself.
+The pause doubles from `TRY_AGAIN_S` up to `TRY_AGAIN_MAX_S`, and is never shorter than what the target itself asks for. To it
+comes up to a quarter that follows from the message, so that what failed together is not tried again together. Past the
+message's deadline it is given up. What may have arrived is never tried again by itself.
 """
 
 from __future__ import annotations

@@ -52,7 +52,13 @@ RUN: Table = {
 }
 
 DELIVERY: Table = {
-    "pending": {"send": "sending", "refuse": "failed", "suppress": "suppressed", "expire": "expired"},
+    "pending": {
+        "send": "sending",
+        "refuse": "failed",
+        "suppress": "suppressed",
+        "expire": "expired",
+        "lose": "unknown",
+    },
     "sending": {
         "accept": "delivered",
         "refuse": "failed",

@@ -129,10 +129,12 @@ class _Walk:
 
     def _follow(self, name: str, members: Sequence[str], shown: str, way: tuple[str, ...]) -> None:
         if name in way:
-            circle = " → ".join(_short(step) for step in (*way[way.index(name) :], name)[:10])
-            raise Invalid(f"the target {_short(name)} stands for itself: {circle}", "break the circle in [targets]")
+            circle = " → ".join(shown_target(step) for step in (*way[way.index(name) :], name)[:10])
+            raise Invalid(
+                f"the target {shown_target(name)} stands for itself: {circle}", "break the circle in [targets]"
+            )
         if len(way) >= STEPS_MAX:
-            says = f"the target {_short(name)} is reached over more than {STEPS_MAX} names"
+            says = f"the target {shown_target(name)} is reached over more than {STEPS_MAX} names"
             raise Invalid(says, "let names in [targets] stand for platforms and chats")
         if name not in self._followed:
             self._followed.add(name)
@@ -155,7 +157,7 @@ def _name(given: str, names: Mapping[str, tuple[str, ...]]) -> str | None:
     folded = given.casefold()
     same = [name for name in names if name.casefold() == folded]
     if len(same) > 1:
-        says = f"{_short(given)} may be {' or '.join(map(_short, same[:NEAREST_MAX]))}"
+        says = f"{shown_target(given)} may be {' or '.join(map(shown_target, same[:NEAREST_MAX]))}"
         raise Invalid(says, "write it as [targets] does, capital letters too", target=given, nearest=same[:NEAREST_MAX])
     return same[0] if same else None
 
@@ -195,7 +197,7 @@ def _chat(platform: Platform, rest: str) -> Address:
     empty = not chat or (colon and not thread) or any(part[:1] == ":" or part[-1:] == ":" for part in (chat, thread))
     if empty:
         form = f"{platform.name}:CHAT" + (f" or {platform.name}:CHAT:THREAD" if platform.threads else "")
-        raise Invalid(f"{_short(f'{platform.name}:{rest}')} has an empty part", f"write {form}")
+        raise Invalid(f"{shown_target(f'{platform.name}:{rest}')} has an empty part", f"write {form}")
     return Address(platform.name, chat, thread or None)
 
 
@@ -207,9 +209,9 @@ def _unknown(given: str, head: str, rest: str, directory: Directory) -> Invalid:
     known = [*RESERVED, *directory.platforms, *directory.names]
     more = f" and {len(known) - KNOWN_SHOWN_MAX} more" if len(known) > KNOWN_SHOWN_MAX else ""
     how = "platforms are configured in config.toml, below [platforms.NAME], friendly names in [targets]"
-    listed = f"there are {', '.join(map(_short, known[:KNOWN_SHOWN_MAX]))}{more}"
-    hint = f"did you mean {' or '.join(map(_short, near))}?" if near else f"{listed}; {how}"
-    return Invalid(f"no such target: {_short(given)}", hint, target=given, nearest=near)
+    listed = f"there are {', '.join(map(shown_target, known[:KNOWN_SHOWN_MAX]))}{more}"
+    hint = f"did you mean {' or '.join(map(shown_target, near))}?" if near else f"{listed}; {how}"
+    return Invalid(f"no such target: {shown_target(given)}", hint, target=given, nearest=near)
 
 
 def _nearest(word: str, known: Iterable[str]) -> Iterator[str]:
@@ -230,9 +232,9 @@ def _checked(text: str) -> str:
     if not given:
         raise Invalid("a target is empty", f"write {', '.join(RESERVED)}, a platform or a name of [targets]")
     if _hides(given):
-        raise Invalid(f"the target {_short(given)} has hidden or control characters", "write it again by hand")
+        raise Invalid(f"the target {shown_target(given)} has hidden or control characters", "write it again by hand")
     if "," in given:
-        raise Invalid(f"{_short(given)} is more than one target", "name each by itself")
+        raise Invalid(f"{shown_target(given)} is more than one target", "name each by itself")
     return given
 
 
@@ -240,8 +242,8 @@ def _hides(text: str) -> bool:
     return any(is_hidden(text, at) or (char.isspace() and char != " ") for at, char in enumerate(text))
 
 
-def _short(text: str) -> str:
-    """As an error shows it; no URL's password comes this way."""
+def shown_target(text: str) -> str:
+    """A target as people are shown it: short, and no URL's password comes this way."""
     url = URL.search(text)
     if url is not None:
         return f"{url[1][:20]}://…"

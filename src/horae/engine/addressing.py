@@ -12,6 +12,7 @@ from datetime import datetime
 from horae.core.delivery import LOCAL, Address, Addressee, Manner, Receipt
 from horae.core.model import Job
 from horae.core.quiet import hold
+from horae.core.target import shown_target
 from horae.errors import Problem
 from horae.ports import Hearers, Ports, Settings, Targets
 
@@ -73,7 +74,7 @@ def _each_once(
         try:
             addresses = targets.resolve(target, None if job is None else job.origin)
         except Problem:
-            found.setdefault(target, Addressee(target, target))
+            found.setdefault(target, Addressee(shown_target(target), shown_target(target)))
             continue
         for address in addresses:
             name = target if len(addresses) == 1 else str(address)

@@ -34,7 +34,7 @@ from horae.limits import LEASE_MARGIN_S
 from horae.ports import Closed, Ports, Tx
 
 RUN, MESSAGE = "run", "message"
-IN_A_ROW = 50  # messages to one address without a look at who else waits
+IN_A_ROW, IN_A_ROW_S = 50, 5.0  # messages to one address, and for how long, without a look at who else waits
 Spawn = Callable[[Claim | Parcel, Coroutine[None, None, None], str], None]
 """Sets the way of a claim or a message going, as a task of that name."""
 
@@ -45,12 +45,14 @@ class Seen(NamedTuple):
     claims: list[Claim]
     parcels: list[Parcel]
     unwanted: list[tuple[str, str]]
-    closed: frozenset[str]
+    closed: dict[str, str]
     next_due: datetime | None
     now: datetime
 
 
-async def step(p: Ports, spawn: Spawn, room: int | None, *, keep: bool, sends: int = 0) -> datetime | None:
+async def step(
+    p: Ports, spawn: Spawn, room: int | None, *, keep: bool, sends: int = 0, lately: Sequence[str] = ()
+) -> datetime | None:
     """Claim what is due and has room, set each claim and message going, end what is to end, and say when to look again.
 
     Without room only slots of jobs that have a run here are answered; with None not even those.
@@ -60,7 +62,7 @@ async def step(p: Ports, spawn: Spawn, room: int | None, *, keep: bool, sends: i
     def look(tx: Tx) -> Seen:
         claims = [] if room is None else tx.runs.claim_due(p.owner, room, p.terms)
         tx.notices.look(hear)
-        parcels = tx.outbox.take_due(p.owner, sends)
+        parcels = tx.outbox.take_due(p.owner, sends, lately)
         if claims or parcels or keep:
             tx.runs.renew(p.owner)
         unwanted, closed = tx.runs.asked_to_end(p.owner), tx.outbox.closed()
@@ -145,14 +147,18 @@ async def conclude(claim: Claim, ending: Ending, p: Ports, started: datetime | N
     await p.store.together(end, End(claim, ending, to, alerts, manner_of(job, p.settings), started, again))  # settle
 
 
-async def deliver(parcel: Parcel, p: Ports, spawn: Spawn, more: int = IN_A_ROW) -> None:
+async def deliver(parcel: Parcel, p: Ports, spawn: Spawn, more: int = IN_A_ROW, until_s: float | None = None) -> None:
     """Send a message, and then what else is due at that address. What becomes of it is its own matter."""
+    until_s = p.clock.reading().steady_s + IN_A_ROW_S if until_s is None else until_s
     ready = prepare(parcel, p)
     if isinstance(ready, Receipt):
         receipt = ready
     else:
         await hold(p, ready.within_s)
         receipt = await ready.make()  # deliver
-    following = await p.store.commit(lambda tx: tx.notices.record(parcel, receipt, p.owner if more else None))
+    more = more if p.clock.reading().steady_s < until_s else 0
+    following = await p.store.commit(
+        lambda tx: tx.notices.record(parcel, receipt, p.owner if more and p.slots.posts else None)
+    )
     if following is not None:
-        spawn(following, deliver(following, p, spawn, more - 1), MESSAGE)
+        spawn(following, deliver(following, p, spawn, more - 1, until_s), MESSAGE)

@@ -41,6 +41,7 @@ from horae.limits import (
 )
 from horae.ports import Ports
 
+LATELY_MAX = 1000  # addresses of which it is known that they had their turn
 TAKEN = "another gateway took its runs over"
 
 log = logging.getLogger("horae.gateway")
@@ -60,6 +61,8 @@ class Gateway:
         self._woken = asyncio.Event()
         self._tasks: dict[asyncio.Task[None], Claim] = {}
         self._sends: dict[asyncio.Task[None], Parcel] = {}
+        self._lately: dict[str, None] = {}
+        """Addresses that had their turn, the last one last."""
         self._pace = Pace(ports.clock)
         self._orphans: set[asyncio.Task[None]] = set()  # those of the tasks that start nothing, and so take no room
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -146,13 +149,15 @@ class Gateway:
             room = 0  # a burst is claimed in a few large bites, not anew at each run that ends
         room = self._slots.offered(room, claimed - len(self._orphans))
         offered = max(0, room) if room > 0 or self._came_due else None
-        self.next_due = await step(p, self._spawn, offered, keep=owns and p.lease.is_old, sends=self._may_send)
+        self.next_due = await step(
+            p, self._spawn, offered, keep=owns and p.lease.is_old, sends=self._may_send, lately=tuple(self._lately)
+        )
         return 0 < room <= len(self._tasks) - claimed
 
     @property
     def _may_send(self) -> int:
         """How many messages more it may have under way."""
-        return SENDS_MAX - len(self._sends)
+        return SENDS_MAX - len(self._sends) if self._slots.posts else 0
 
     @property
     def _came_due(self) -> bool:
@@ -193,6 +198,7 @@ class Gateway:
     async def _begin_anew(self) -> None:
         """Its runs are somebody else's now: their programs must not go on beside what others do about them."""
         log.warning("this gateway was taken for lost, and its runs are another's now: it ends their programs")
+        self.ports.lease.lost()
         self._end_taken()
         await _cancel({*self._orphans, *self._sends})
         if self._tasks:  # what has not begun ends by itself: it is stale
@@ -218,7 +224,16 @@ class Gateway:
             _, stuck = await asyncio.wait(late, timeout=2 * KILL_GRACE_S)
             await _cancel(stuck)  # not even KILL ends it: the next gateway takes it over
             await self._wait_for_runs(SEND_GRACE_S)  # what they said of it
+        await self._end_sends()
+
+    async def _end_sends(self) -> None:
+        """No message is begun any more. Those under way have a moment; of what is then given up nobody knows what became."""
+        self._slots.posts = False
+        if self._sends:
+            await asyncio.wait(set(self._sends), timeout=SEND_GRACE_S)
         await _cancel(set(self._sends))
+        if self._sends:  # what was given up is being written down
+            await asyncio.wait(set(self._sends), timeout=SEND_GRACE_S)
 
     async def _wait_for_runs(self, limit_s: float) -> set[asyncio.Task[None]]:
         """Wait for what is live and for its messages, still owning them. Returns the runs that did not end in time."""
@@ -242,6 +257,10 @@ class Gateway:
         task = asyncio.get_running_loop().create_task(way, name=name)
         if isinstance(claim, Parcel):
             self._sends[task] = claim
+            self._lately.pop(claim.address, None)
+            self._lately[claim.address] = None
+            if len(self._lately) > LATELY_MAX:
+                del self._lately[next(iter(self._lately))]
             task.add_done_callback(self._sent)
             return
         self._tasks[task] = claim

@@ -50,6 +50,10 @@ class Lease:
         until_s = asked_s + max(for_s, LEASE_S) - LEASE_MARGIN_S
         self._trusted_until_s = max(self._trusted_until_s, until_s)
 
+    def lost(self) -> None:
+        """What it covered is somebody else's: whatever is owned from now on begins with a new one."""
+        self._trusted_until_s = self._asked_s = float("-inf")
+
     @property
     def is_old(self) -> bool:
         """Whether it is time to renew it."""

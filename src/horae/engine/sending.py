@@ -41,8 +41,5 @@ def prepare(parcel: Parcel, p: Ports) -> Attempt | Receipt:
         platform, sender = p.targets.platform(address), p.targets.sender(address)
     except Problem as problem:
         return Receipt("refuse", reason=problem.message)
-    why = sender.check(address)
-    if why is not None:
-        return Receipt("refuse", reason=why)
     message = compose(parcel, address, platform, p.settings.home, p.settings.link, p.redact)
     return Attempt(sender, message, platform.timeout_s + SEND_GRACE_S)

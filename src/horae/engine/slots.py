@@ -39,6 +39,8 @@ class Slots:
             tuple[int, int, asyncio.Future[None]]
         ] = []  # a heap: least priority value, then who asked first
         self._closed = False
+        self.posts = True
+        """Whether another message may be begun: for as long as a gateway that stops still waits."""
         self._refusals = 0
         """How often in a row there was no room, although nothing was live."""
         self._refused_for = ""

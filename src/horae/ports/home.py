@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from horae.core.delivery import Alerts, Heartbeat, Platform, Quiet
+from horae.core.delivery import Address, Alerts, Heartbeat, Platform, Quiet
 from horae.core.exclusion import Calendar
 from horae.core.model import Claim, Job, Owner, Terms
 from horae.core.preflight import Facts
@@ -131,8 +131,8 @@ class Ports:
     terms: Terms = field(default_factory=Terms)
     redact: Callable[[str], str] = str
     """Takes secrets out of a text that leaves."""
-    closed: set[str] = field(default_factory=set[str])
-    """Addresses where nothing may be sent any more, as of the last look."""
+    closed: dict[str, str] = field(default_factory=dict[str, str])
+    """Addresses where nothing may be sent any more, and why, as of the last look."""
 
     def unreachable(self, job: Job) -> Callable[[str], str | None]:
         """Why a target of a job cannot be reached as configured, or None."""
@@ -141,11 +141,18 @@ class Ports:
             problem = self.targets.problem(target, job.origin)
             if problem is not None or not self.closed:
                 return problem
-            shut = [str(address) for address in self.targets.resolve(target, job.origin) if str(address) in self.closed]
-            return f"{shut[0]} said that it takes nothing any more; `horae targets open {shut[0]}`" if shut else None
+            return shut(self.targets.resolve(target, job.origin), self.closed)
 
         return why
 
     def noted(self, claim: Claim) -> Callable[[int, int], Awaitable[None]]:
         """What a runner calls once the process exists."""
         return lambda pid, born: self.store.commit(lambda tx: tx.runs.note_process(claim, pid, born))
+
+
+def shut(addresses: Sequence[Address], closed: Mapping[str, str]) -> str | None:
+    """Why nothing may be sent to one of these, as it said itself; None when it may."""
+    for name in map(str, addresses):
+        if name in closed:
+            return f"{name} takes nothing any more: {closed[name]} (`horae targets open {name}`)"
+    return None

@@ -99,7 +99,12 @@ class Runner(Protocol):
 
 
 class Turns(Protocol):
-    """The bound on live runs."""
+    """The bound on live runs, and whether anything may be begun."""
+
+    @property
+    def posts(self) -> bool:
+        """Whether another message may be begun."""
+        ...
 
     def turn(self, priority: int = ...) -> AbstractAsyncContextManager[None]: ...
 
@@ -127,6 +132,8 @@ class Trust(Protocol):
     def asking(self) -> float: ...
 
     def covers(self, seconds: float) -> bool: ...
+
+    def lost(self) -> None: ...
 
     def renewed(self, asked_s: float, for_s: float = ...) -> None: ...
 

@@ -140,8 +140,11 @@ class Runs(Protocol):
 class Outbox(Protocol):
     """Deliveries. Their state is theirs: one that fails never changes the run that it is about."""
 
-    def take_due(self, owner: Owner, limit: int) -> list[Parcel]:
-        """pending → sending of what is due, one message for each address, and at most `limit`."""
+    def take_due(self, owner: Owner, limit: int, lately: Sequence[str] = ...) -> list[Parcel]:
+        """pending → sending of what is due, one message for each address, and at most `limit`.
+
+        `lately` are addresses that had their turn, the last one last: the others come first.
+        """
         ...
 
     def next_due(self) -> datetime | None:
@@ -152,8 +155,8 @@ class Outbox(Protocol):
         """Have what reached nobody, or may not have, sent anew. Raises Refused for what has arrived."""
         ...
 
-    def closed(self) -> frozenset[str]:
-        """Addresses where nothing is sent any more, since they said so."""
+    def closed(self) -> dict[str, str]:
+        """Addresses where nothing is sent any more, since they said so, and why."""
         ...
 
     def reopen(self, address: str, *, actor: str) -> bool: ...

@@ -5,12 +5,11 @@ A program that hangs is ended with all that it started, or what it holds open wo
 
 `tell` hands a text to a program that may be anything: one that does not read it, that prints without end, or that leaves
 something behind which holds its output open. So the text is a file and no pipe, of what is printed only the beginning is
-kept, and once the program has ended nobody is waited for any more. What still runs when this process ends is ended with it.
+kept, and once the program has ended nobody is waited for any more. What runs when the gateway ends is ended by `end_told`.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import selectors
@@ -107,9 +106,8 @@ def tell(argv: Sequence[str], text: str, env: Mapping[str, str], timeout_s: floa
 _told: set[subprocess.Popen[bytes]] = set()  # those that run
 
 
-@atexit.register
-def _end_told() -> None:
-    """Nobody waits for their answers any more, nor bounds them."""
+def end_told() -> None:
+    """End programs that still have a message: nobody waits for their answers any more, nor bounds them."""
     for process in tuple(_told):
         if process.poll() is None:
             _kill_group(process)

@@ -24,6 +24,9 @@ from horae.ports.outside import Tools
 BODY_CHARS_MAX = 800  # about a screenful
 ASK_S = 2.0
 BUS = "DBUS_SESSION_BUS_ADDRESS"
+_ESCAPED = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": r"\\"}
+"""In a body: what is markup to a desktop, and the backslash, which notify-send reads as C does.
+That breaks off at what is no text."""
 _SCRIPT = (
     "on run argv",
     "display notification (item 2 of argv) with title (item 1 of argv)",
@@ -49,19 +52,19 @@ class Desktop:
         return kinds.alone("desktop", options), kinds.threads("desktop", options)
 
     def check(self, address: Address | None = None) -> str | None:
-        """There is a program that shows notes, and a session for it."""
+        """There is a program that shows notes. Whether somebody is signed in is seen when there is something to show."""
         if address is not None and address.chat is not None:
             return f"{self._name} shows notes on this machine and has no chats: write {self._name} alone"
         if shutil.which(self._program) is None:
             return f"{self._program} is not on this machine: install it" + (
                 "" if self._mac else " (package libnotify-bin)"
             )
-        if not self._mac and self._bus() is None:
-            return f"no desktop session is in reach: {BUS} is not set, and there is no bus in $XDG_RUNTIME_DIR"
         return None
 
     async def send(self, message: Message) -> Receipt:
         """Show it once."""
+        if (problem := self.check(message.address)) is not None:
+            return self._clerk.refuse(problem)
         title = title_of(message) or "Horae"
         text = plain(message.body[: 20 * BODY_CHARS_MAX], message.format)
         if len(message.body) > 20 * BODY_CHARS_MAX:
@@ -69,7 +72,8 @@ class Desktop:
         body = shortened(readable(text), BODY_CHARS_MAX, f"All of it: {where_whole(message).strip('`')}")
         bus: Mapping[str, str] | None = {} if self._mac else await aside(self._bus)
         if bus is None:
-            return self._clerk.retry("no desktop session is in reach")
+            says = f"no desktop session is in reach: {BUS} is not set, and there is no bus in $XDG_RUNTIME_DIR"
+            return self._clerk.retry(says)
         said = await aside(self._tools.ask, self._argv(title, body, message.alert), "", bus, self._timeout_s)
         if said.code == 0:
             number = said.out.strip()
@@ -82,7 +86,7 @@ class Desktop:
         if self._mac:
             return [self._program, *(word for line in _SCRIPT for word in ("-e", line)), "--", title, body]
         urgency = "critical" if alert else "normal"
-        escaped = re.sub("[&<>]", lambda found: {"&": "&amp;", "<": "&lt;", ">": "&gt;"}[found[0]], body)
+        escaped = re.sub(r"[&<>\\]", lambda found: _ESCAPED[found[0]], body)
         return [self._program, "--app-name=Horae", f"--urgency={urgency}", "--print-id", "--", title, escaped]
 
     def _bus(self) -> Mapping[str, str] | None:

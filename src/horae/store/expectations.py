@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from horae.core.definition import cadence_digest
 from horae.core.expect import first_looks
 from horae.core.instants import to_us
 from horae.core.model import Job
@@ -26,11 +27,18 @@ class Expectations:
             if _said(before) == _said(job):
                 return
         self._db.execute("DELETE FROM expectation WHERE job_id = ?", (job_id,))
+        if not looks:
+            self._db.execute(
+                "UPDATE incident SET ended_at = ?, ended_by = 'nothing is expected any more', remind_at = NULL"
+                " WHERE job_id = ? AND kind = 'overdue' AND ended_at IS NULL",
+                (to_us(self._now), job_id),
+            )
         for kind, at in looks.items():
             self._db.execute(
-                "INSERT INTO expectation (job_id, kind, due_at) VALUES (?, ?, ?)", (job_id, kind, to_us(at))
+                "INSERT INTO expectation (job_id, kind, since_at, due_at) VALUES (?, ?, ?, ?)",
+                (job_id, kind, to_us(self._now), to_us(at)),
             )
 
 
 def _said(job: Job) -> tuple[object, ...]:
-    return job.expect_by, job.expect_every_s, job.timezone
+    return job.expect_by, job.expect_every_s, cadence_digest(job)

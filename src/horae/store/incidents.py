@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha1
+from itertools import count
 from typing import Any, NamedTuple
 
 from horae.core.compose import title_of
@@ -16,6 +17,7 @@ from horae.core.delivery import Addressee, Manner
 from horae.core.expect import EVERY, said_nothing
 from horae.core.incident import (
     ENDED_BY_SUCCESS,
+    OF_RUNS,
     Incident,
     cause_of,
     kind_of,
@@ -31,7 +33,8 @@ from horae.errors import NotFound, Refused
 from horae.store.catalogue import Catalogue
 from horae.store.database import Db
 from horae.store.journal import Journal
-from horae.store.outbox import Letter, Outbox
+from horae.store.letters import Letter
+from horae.store.outbox import Outbox
 from horae.store.rows import maybe
 
 ON_ITS_WAY = (
@@ -44,6 +47,8 @@ BEGIN = (
 )
 GO_ON = "UPDATE incident SET count = count + 1, says = ?, last_at = ?, run_id = coalesce(?, run_id) WHERE id = ?"
 ID_CHARS = 8
+CAUSES_MAX = 10  # open incidents of one kind of a job: what says something else each time would be told each time
+OTHER_CAUSES = "other causes, each time another"
 
 
 class Noted(NamedTuple):
@@ -71,14 +76,17 @@ class Incidents:
         final = [end for end in ends if end.retry_s is None]
         if not final:
             return [Noted(end) for end in ends]
-        listed = self._db.listed(sorted({end.claim.job_id for end in final}))
-        here: dict[str, list[Incident]] = {}
-        for row in self._db.execute(f"{OPEN} AND {self._db.among('i.job_id')}", (listed,)).fetchall():
-            here.setdefault(row["job_id"], []).append(incident_of(row))
+        jobs = sorted({end.claim.job_id for end in final})
+        if self._db.shared and any(end.ending.event != "complete" for end in final):
+            lock = f"SELECT id FROM job WHERE {self._db.among('id')} ORDER BY id{self._db.for_update}"
+            self._db.execute(lock, (self._db.listed(jobs),)).fetchall()  # one gateway at a time judges a job's trouble
         good = sorted({end.claim.job_id for end in final if end.ending.event == "complete"})
-        if good:
+        if good:  # before anything is read: it waits for whoever judges the same job
             mended = f"UPDATE job SET failing = 0 WHERE failing > 0 AND {self._db.among('id')}"
             self._db.execute(mended, (self._db.listed(good),))
+        here: dict[str, list[Incident]] = {}
+        for row in self._db.execute(f"{OPEN} AND {self._db.among('i.job_id')}", (self._db.listed(jobs),)).fetchall():
+            here.setdefault(row["job_id"], []).append(incident_of(row))
         return [self._note(end, here.setdefault(end.claim.job_id, [])) for end in ends]
 
     def _note(self, end: End, here: list[Incident]) -> Noted:
@@ -117,9 +125,9 @@ class Incidents:
         job, said = end.claim.job, bool(end.ending.message)
         over = [each for each in here if each.kind in ENDED_BY_SUCCESS or (each.kind == "quiet" and said)]
         if over:
-            self.end(over, end.claim.job_id, f"run {end.claim.run_id}")
+            ended = self.end(over, end.claim.job_id, f"run {end.claim.run_id}")
             here[:] = [each for each in here if each not in over]
-            told = [each for each in over if each.told_at is not None or each.on_its_way]
+            told = [each for each in ended if each.told_at is not None or each.on_its_way]
             if told:
                 text = recovery(job.name, told, self.now)
                 self._letter("recovery", end, text, told[0].id)
@@ -175,16 +183,26 @@ class Incidents:
         self, job_id: str, kind: str, why: tuple[str, str], run_id: str | None, here: list[Incident]
     ) -> tuple[Incident, Incident | None]:
         cause, says = why
+        known = [each.cause for each in here if each.kind == kind]
+        if kind in OF_RUNS and cause not in known and len(known) >= CAUSES_MAX:
+            cause = OTHER_CAUSES
+            why = cause, says
         before = next((each for each in here if (each.kind, each.cause) == (kind, cause)), None)
         if before is not None:
             self._db.execute(GO_ON, (says, self._us, run_id, before.id))
             now = replace(before, count=before.count + 1, says=says, last_at=self.now)
             here[here.index(before)] = now
             return now, before
-        name = sha1(f"{job_id}/{kind}/{cause}/{self._us}".encode(), usedforsecurity=False).hexdigest()[:ID_CHARS]
-        met = self._db.execute(BEGIN, (name, job_id, kind, cause, says, self._us, self._us, run_id))
-        if met.rowcount != 1:  # another gateway has opened it meanwhile
-            return self.goes_on(job_id, kind, why, run_id)
+        name = ""
+        for number in count():  # one that is over may have that id: of the same instant, or by chance
+            name = incident_id(job_id, kind, cause, self._us, number)
+            if self._db.execute(BEGIN, (name, job_id, kind, cause, says, self._us, self._us, run_id)).rowcount == 1:
+                break
+            here[:] = [incident_of(row) for row in self._db.execute(f"{OPEN} AND i.job_id = ?", (job_id,)).fetchall()]
+            if any(
+                (each.kind, each.cause) == (kind, cause) for each in here
+            ):  # another gateway has opened it meanwhile
+                return self._goes_on(job_id, kind, why, run_id, here)
         self._journal.append("incident_opened", actor="gateway", job_id=job_id, incident=name, kind=kind, cause=says)
         begun = Incident(name, kind, cause, says, self.now, self.now, 1, None, 0, None, None)
         here.append(begun)
@@ -204,34 +222,55 @@ class Incidents:
             (remind, told, incident.id),
         )
 
-    def tell(self, incident: Incident, letter: Letter, to: Sequence[Addressee], manner: Manner) -> None:
+    def tell(self, incident: Incident, letter: Letter, to: Sequence[Addressee], manner: Manner, round: int = 0) -> None:
         """Send a letter about it, and note when to do so again."""
-        self._outbox.put(letter, away(to), manner)
+        self._outbox.put(letter, away(to), manner, round)
         self._expect_telling(incident, to, manner, None)
 
     def told(self, incident_id: str) -> None:
         """A message about it has arrived."""
         self._db.execute("UPDATE incident SET told_at = coalesce(told_at, ?) WHERE id = ?", (self._us, incident_id))
 
-    def end(self, over: Iterable[Incident], job_id: str, by: str) -> None:
-        """They are over."""
+    def end(self, over: Iterable[Incident], job_id: str, by: str, actor: str = "gateway") -> list[Incident]:
+        """They are over. Returns those that were not before."""
+        ended: list[Incident] = []
         for each in over:
-            self._db.execute(
+            met = self._db.execute(
                 "UPDATE incident SET ended_at = ?, ended_by = ?, remind_at = NULL WHERE id = ? AND ended_at IS NULL",
                 (self._us, by, each.id),
             )
-            self._journal.append("incident_ended", actor="gateway", job_id=job_id, incident=each.id, by=by)
+            if met.rowcount == 1:
+                ended.append(each)
+                self._journal.append("incident_ended", actor=actor, job_id=job_id, incident=each.id, by=by)
+        return ended
 
-    def end_of(self, job_id: str, kind: str, cause: str, by: str) -> None:
-        """The open one of that kind and cause is over, if there is one."""
-        rows = self._db.execute(f"{OPEN} AND i.job_id = ? AND i.kind = ? AND i.cause = ?", (job_id, kind, cause))
-        self.end([incident_of(row) for row in rows.fetchall()], job_id, by)
+    def resolved(self, job_id: str, actor: str) -> None:
+        """A person has said how a run ended: once nobody wonders about any of its job, that is no trouble any more."""
+        if self._db.execute("SELECT 1 FROM run WHERE job_id = ? AND state = 'unknown' LIMIT 1", (job_id,)).fetchone():
+            return
+        rows = self._db.execute(f"{OPEN} AND i.job_id = ? AND i.kind = 'unknown'", (job_id,)).fetchall()
+        self.end([incident_of(row) for row in rows], job_id, f"resolved by {actor}", actor)
+
+    def _over(self, job_id: str) -> bool:
+        """Whether no run of it will ever show that it works again."""
+        sql = "SELECT 1 FROM job WHERE id = ? AND (removed_at IS NOT NULL OR completed_at IS NOT NULL)"
+        return self._db.execute(sql, (job_id,)).fetchone() is not None
+
+    def arrived(self, address: str) -> None:
+        """A message has arrived there, so the address is well, whatever did not arrive before, of whichever job."""
+        for row in self._db.execute(f"{OPEN} AND i.kind = 'undelivered' AND i.cause = ?", (address,)).fetchall():
+            self.end([incident_of(row)], row["job_id"], "a message arrived there")
 
     def acknowledge(self, incident_id: str, *, actor: str, until: datetime | None) -> int:
         """A person has seen it: it is not told again, or not until then. Raises NotFound, Refused."""
         row = self._db.execute("SELECT * FROM incident WHERE id = ?", (incident_id,)).fetchone()
         if row is None:
             raise NotFound(f"there is no incident {incident_id}", "`horae incidents --all` lists them")
+        seen = "UPDATE delivery SET seen_at = ? WHERE seen_at IS NULL AND state IN ('failed', 'unknown', 'expired')"
+        if row["kind"] == "undelivered":
+            met = self._db.execute(f"{seen} AND job_id = ? AND address = ?", (self._us, row["job_id"], row["cause"]))
+            if row["ended_at"] is not None and met.rowcount:
+                return self._journal.append("acknowledged", actor=actor, job_id=row["job_id"], incident=incident_id)
         if row["ended_at"] is not None:
             says = f"incident {incident_id} is over since {from_us(row['ended_at']):%Y-%m-%d %H:%M}Z"
             raise Refused(says, "there is nothing to acknowledge")
@@ -239,12 +278,18 @@ class Incidents:
             "UPDATE incident SET acked_at = ?, acked_by = ?, snoozed_until = ?, remind_at = ? WHERE id = ?",
             (self._us, actor, *[None if until is None else to_us(until)] * 2, incident_id),
         )
-        seen = "UPDATE delivery SET seen_at = ? WHERE seen_at IS NULL AND state IN ('failed', 'unknown', 'expired')"
-        if row["kind"] == "undelivered":
-            self._db.execute(f"{seen} AND job_id = ? AND address = ?", (self._us, row["job_id"], row["cause"]))
+        if until is None and self._over(row["job_id"]):
+            rows = self._db.execute(f"{OPEN} AND i.id = ?", (incident_id,)).fetchall()
+            self.end([incident_of(each) for each in rows], row["job_id"], f"acknowledged by {actor}", actor)
         what = "acknowledged" if until is None else "snoozed"
         told = {} if until is None else {"until": until.isoformat(timespec="seconds")}
         return self._journal.append(what, actor=actor, job_id=row["job_id"], incident=incident_id, **told)
+
+
+def incident_id(job_id: str, kind: str, cause: str, at_us: int, number: int) -> str:
+    """Short enough to be typed."""
+    text = f"{job_id}/{kind}/{cause}/{at_us}/{number}"
+    return sha1(text.encode(), usedforsecurity=False).hexdigest()[:ID_CHARS]
 
 
 def away(to: Sequence[Addressee]) -> tuple[Addressee, ...]:

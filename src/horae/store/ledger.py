@@ -264,6 +264,7 @@ class Ledger(Owners):
         if len(met) != 1:
             raise Conflict(f"run {run_id} is not {source} any more", "`horae runs` shows how it is now")
         ((job_id, key),) = met
+        self._incidents.resolved(job_id, actor)
         told = {"as": said, "reason": reason, "again": again}
         return self._journal.append("resolved", actor=actor, job_id=job_id, key=key, run_id=run_id, **told)
 

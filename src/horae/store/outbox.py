@@ -13,28 +13,23 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import Any, NamedTuple
+from typing import Any
 
-from horae.core.compose import title_of
 from horae.core.delivery import Addressee, Item, Manner, Parcel, Receipt
 from horae.core.instants import from_us, to_us
 from horae.core.model import End, Owner
 from horae.core.redelivery import next_try
-from horae.core.states import DELIVERY, RUN, sources, target
+from horae.core.states import DELIVERY, sources, target
 from horae.errors import Conflict, Refused, Stale
 from horae.limits import DIGEST_MAX
 from horae.store.database import Db
 from horae.store.journal import Journal
+from horae.store.letters import COLUMNS, PLAN, Letter, letter_of, rows_of
 
-COLUMNS = (
-    *("run_id", "job_id", "incident_id", "kind", "target", "address", "round", "state", "title", "body", "format"),
-    *("alert", "digest", "due_at", "expires_at", "evidence", "reason", "created_at", "changed_at"),
-)
-PLAN = f"INSERT INTO delivery ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 DUE = """
 SELECT d.address, min(d.id) AS id FROM delivery d WHERE d.state = 'pending' AND d.due_at <= ?
   AND d.address NOT IN (SELECT s.address FROM delivery s WHERE s.state = 'sending')
-GROUP BY d.address ORDER BY min(d.id) LIMIT ?
+GROUP BY d.address ORDER BY min(d.id)
 """
 ITEM = """
 SELECT d.*, coalesce(d.body, u.message) AS says, j.slug, r.state AS ended, r.key, r.attachments, o.slot_at, o.offset_s
@@ -42,26 +37,9 @@ FROM delivery d LEFT JOIN run r ON r.id = d.run_id LEFT JOIN output u ON u.run_i
 LEFT JOIN job j ON j.id = d.job_id LEFT JOIN occurrence o ON o.key = r.key WHERE d.id = ?
 """
 SENDING = "SELECT id FROM delivery WHERE state = 'sending' AND gateway_id = ?"
+ENDED_AT_ONCE = 200  # messages of one address that cannot be sent at all, in one look
 CRASHED = "the gateway ended while it was being sent"
 GONE = "what it would have said was pruned"
-
-
-class Letter(NamedTuple):
-    """What is to be written down for each of its addressees."""
-
-    kind: str
-    title: str
-    alert: bool
-    run_id: str | None = None
-    job_id: str | None = None
-    key: str | None = None
-    incident_id: str | None = None
-    body: str | None = None
-    format: str = "text"
-    why_not: str | None = None
-    """Why it is not sent: then it is only on record."""
-    known: bool = False
-    """Whether that is since somebody was told of the same before."""
 
 
 class Outbox:
@@ -72,6 +50,8 @@ class Outbox:
         self.now = now
         self._us = to_us(now)
         self._journal = journal
+        self.ended = self._more = False
+        """Whether something is still due that could be seen to at once."""
 
     def plan_all(self, ends: Sequence[End], untold: Sequence[str | None], of: Sequence[str | None]) -> list[bool]:
         """The message of each run's end, for its addressees. Says of each whether anything is left to send.
@@ -81,59 +61,56 @@ class Outbox:
         rows: list[tuple[object, ...]] = []
         left: list[bool] = []
         for end, why_not, incident in zip(ends, untold, of, strict=True):
-            made = self._rows(_letter_of(end, why_not, incident), end.to, end.manner)
+            made = rows_of(letter_of(end, why_not, incident), end.to, end.manner, self.now)
             rows += made
             left.append(any(row[COLUMNS.index("state")] == "pending" for row in made))
         self._db.executemany(PLAN, rows)
         return left
 
-    def put(self, letter: Letter, to: Sequence[Addressee], manner: Manner) -> bool:
+    def put(self, letter: Letter, to: Sequence[Addressee], manner: Manner, round: int = 0) -> bool:
         """Any other message. Says whether something is to be sent."""
-        rows = self._rows(letter, to, manner)
+        rows = rows_of(letter, to, manner, self.now, round)
         self._db.executemany(PLAN, rows)
         return any(row[COLUMNS.index("state")] == "pending" for row in rows)
 
-    def _rows(self, letter: Letter, to: Sequence[Addressee], manner: Manner) -> list[tuple[object, ...]]:
-        rows: list[tuple[object, ...]] = []
-        once: dict[str, Addressee] = {}
-        for one in to:
-            once.setdefault(one.address, one)
-        for one in once.values():
-            state, evidence, reason = _first_state(letter, one)
-            due = max(self.now, one.hold_until or self.now)
-            until = due + timedelta(seconds=manner.give_up_s)
-            rows.append(
-                (
-                    *(letter.run_id, letter.job_id, letter.incident_id, letter.kind, one.target, one.address, 0, state),
-                    *(letter.title, letter.body, letter.format, int(letter.alert), int(one.digest)),
-                    *(to_us(due), to_us(until), evidence, reason, self._us, self._us),
-                )
-            )
-        return rows
-
     # ── sending ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def take_due(self, owner: Owner, limit: int) -> list[Parcel]:
-        """pending → sending of what is due, one message for each address: `owner` sends them now."""
+    def take_due(self, owner: Owner, limit: int, lately: Sequence[str] = ()) -> list[Parcel]:
+        """pending → sending of what is due, one message for each address: `owner` sends them now.
+
+        `lately` are addresses that had their turn, the last one last: they come after those that had none.
+        """
         taken: list[Parcel] = []
-        due = self._db.execute(DUE, (self._us, limit)).fetchall() if limit > 0 else []
-        for row in due:
+        due = self._db.execute(DUE, (self._us,)).fetchall() if limit > 0 else []
+        turn = {address: number for number, address in enumerate(lately)}
+        for row in sorted(due, key=lambda row: (turn.get(row["address"], -1), row["id"])):
+            if len(taken) == limit:
+                break
             if not self._db.reserve(f"send {row['address']}") or self._busy(row["address"]):
                 continue  # another gateway sends there
-            parcel = self._take(owner, row["id"])
+            parcel = self._first(owner, row["address"])
             if parcel is not None:
                 taken.append(parcel)
         return taken
 
+    def _first(self, owner: Owner, address: str) -> Parcel | None:
+        """The first message there that can be sent at all; those before it are ended on the way."""
+        for _ in range(ENDED_AT_ONCE):
+            row = self._db.execute(
+                "SELECT min(id) AS id FROM delivery WHERE state = 'pending' AND address = ? AND due_at <= ?",
+                (address, self._us),
+            ).fetchone()
+            parcel = None if row["id"] is None else self._take(owner, row["id"])
+            if parcel is not None or row["id"] is None:
+                return parcel
+        self._more = True
+        return None
+
     def take_next(self, owner: Owner, address: str) -> Parcel | None:
         """The same of one address, whose last message has just been recorded by `owner`."""
-        row = self._db.execute(
-            "SELECT min(id) AS id FROM delivery WHERE state = 'pending' AND address = ? AND due_at <= ?",
-            (address, self._us),
-        ).fetchone()
-        if row["id"] is None or not self._db.reserve(f"send {address}") or self._busy(address):
+        if not self._db.reserve(f"send {address}") or self._busy(address):
             return None
-        return self._take(owner, row["id"])
+        return self._first(owner, address)
 
     def _busy(self, address: str) -> bool:
         sql = "SELECT 1 FROM delivery WHERE address = ? AND state = 'sending'"
@@ -148,12 +125,12 @@ class Outbox:
             row = self._db.execute(ITEM, (delivery_id,)).fetchone()
             shut = self._why_never(row)
             if shut is not None:
-                self._end(row, *shut)
+                self._end(row, *(("lose", f"{CRASHED}; {shut[1]}") if row["doubt"] else shut))
                 continue
             met = self._db.execute(
                 "UPDATE delivery SET state = 'sending', token = ?, gateway_id = ?, attempts = attempts + 1, batch = ?,"
                 " changed_at = ? WHERE id = ? AND state = 'pending'",
-                (token, owner.id, ids[0] if len(ids) > 1 else None, self._us, delivery_id),
+                (token, owner.id, ids[0] if len(ids) > 1 or row["digest"] else None, self._us, delivery_id),
             )
             if met.rowcount == 1:
                 items.append(_item(row))
@@ -166,12 +143,12 @@ class Outbox:
         if row["batch"] is not None:
             sql, args = "AND batch = ?", (row["batch"],)
         elif row["digest"]:
-            sql, args = "AND digest = 1 AND batch IS NULL AND due_at <= ?", (self._us,)
+            sql, args = "AND digest = 1 AND batch IS NULL", ()
         else:
             return [first], row["address"]
         found = self._db.execute(
-            f"SELECT id FROM delivery WHERE state = 'pending' AND address = ? {sql} ORDER BY id LIMIT ?",
-            (row["address"], *args, DIGEST_MAX),
+            f"SELECT id FROM delivery WHERE state = 'pending' AND address = ? AND due_at <= ? {sql} ORDER BY id LIMIT ?",
+            (row["address"], self._us, *args, DIGEST_MAX),
         ).fetchall()
         return [each["id"] for each in found], row["address"]
 
@@ -197,6 +174,8 @@ class Outbox:
                 event, reason = "expire", f"given up after {_times(parcel.attempts)}: {reason}"
             else:
                 due = to_us(after)
+        if event in ("refuse", "expire") and self._in_doubt(parcel):
+            event, reason = "lose", f"{CRASHED}; then: {reason}"
         state, allowed = target(DELIVERY, event), sources(DELIVERY, "accept")
         for item in parcel.items:
             done = self._db.execute(
@@ -215,13 +194,18 @@ class Outbox:
             self._close(parcel.address, reason or "it said so")
         return state
 
+    def _in_doubt(self, parcel: Parcel) -> bool:
+        """Whether an earlier try may have arrived: then it is not known that it has not."""
+        sql = "SELECT 1 FROM delivery WHERE id = ? AND doubt = 1"
+        return any(self._db.execute(sql, (item.delivery_id,)).fetchone() for item in parcel.items)
+
     def recall(self, former: str, repeatable: Callable[[str], bool]) -> None:
         """What a gateway that is gone was sending may have arrived: it is not sent again, unless that does no harm."""
         for delivery_id in sorted(row[0] for row in self._db.execute(SENDING, (former,)).fetchall()):
             row = self._db.execute(ITEM, (delivery_id,)).fetchone()
             if repeatable(row["address"]):
-                back = "UPDATE delivery SET state = ?, token = NULL, changed_at = ? WHERE id = ? AND state = 'sending'"
-                self._db.execute(back, (target(DELIVERY, "retry"), self._us, delivery_id))
+                back = "UPDATE delivery SET state = ?, token = NULL, doubt = 1, changed_at = ? WHERE id = ?"
+                self._db.execute(f"{back} AND state = 'sending'", (target(DELIVERY, "retry"), self._us, delivery_id))
             else:
                 self._end(row, "lose", CRASHED)
 
@@ -233,10 +217,13 @@ class Outbox:
             (state, reason, self._us, row["id"], *allowed),
         )
         if met.rowcount == 1:
+            self.ended = True
             self._tell(state, row["job_id"], row["key"], row["run_id"], row["target"], None, reason)
 
     def next_due(self) -> datetime | None:
         """When the next message is to be sent; one whose address is busy follows at once."""
+        if self._more:
+            return self.now
         row = self._db.execute("SELECT min(due_at) FROM delivery WHERE state = 'pending' AND due_at > ?", (self._us,))
         found = row.fetchone()[0]
         return None if found is None else from_us(found)
@@ -292,9 +279,10 @@ class Outbox:
         row = self._db.execute("SELECT message FROM output WHERE run_id = ?", (run_id,)).fetchone()
         return row is not None and bool(row["message"])
 
-    def closed(self) -> frozenset[str]:
-        """Addresses where nothing is sent any more, since they said so."""
-        return frozenset(row["address"] for row in self._db.execute("SELECT address FROM closed_address").fetchall())
+    def closed(self) -> dict[str, str]:
+        """Addresses where nothing is sent any more, since they said so, and why."""
+        rows = self._db.execute("SELECT address, reason FROM closed_address").fetchall()
+        return {row["address"]: row["reason"] for row in rows}
 
     def reopen(self, address: str, *, actor: str) -> bool:
         """A person says that messages may be sent there again. False when it was not closed."""
@@ -324,40 +312,6 @@ class Outbox:
     ) -> None:
         told = {"target": name, "evidence": evidence, "reason": reason}
         self._journal.append(what, actor="gateway", job_id=job_id, key=key, run_id=run_id, **told)
-
-
-def _letter_of(end: End, why_not: str | None, incident: str | None) -> Letter:
-    ending, claim = end.ending, end.claim
-    kind = "alert" if ending.alert else "result"
-    state = target(RUN, ending.event)
-    known = why_not is not None
-    if not ending.message:
-        why_not, known = ending.silence, False
-    elif end.retry_s is not None:
-        why_not, known = "it is tried again", False
-    return Letter(
-        kind=kind,
-        title=title_of(kind, claim.job.name, state),
-        alert=ending.alert,
-        run_id=claim.run_id,
-        job_id=claim.job_id,
-        key=claim.key,
-        incident_id=incident,
-        format="markdown" if claim.job.agent and not ending.alert else "text",
-        why_not=why_not,
-        known=known,
-    )
-
-
-def _first_state(letter: Letter, one: Addressee) -> tuple[str, str | None, str | None]:
-    """What becomes of a message at once: state, evidence, reason.
-
-    Nothing to say is written down as suppressed, so that silence can be told from loss. Nobody is told of a failure that
-    is tried again. Whoever is reached by this very transaction has that too of which others know already.
-    """
-    if letter.why_not is not None and not (letter.known and one.kept is not None):
-        return "suppressed", None, letter.why_not
-    return ("pending", None, None) if one.kept is None else ("delivered", one.kept.evidence, None)
 
 
 def _item(row: Any) -> Item:

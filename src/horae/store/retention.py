@@ -30,9 +30,13 @@ NEWEST = (
     " ORDER BY n.claimed_at DESC, n.attempt DESC LIMIT 1)"
 )
 LIVE_JOB = "EXISTS (SELECT 1 FROM job j WHERE j.id = {job} AND j.removed_at IS NULL)"
-UNREACHED = "d.state NOT IN ('delivered', 'suppressed') AND d.seen_at IS NULL"
+UNREACHED = (
+    "d.state NOT IN ('delivered', 'suppressed') AND d.seen_at IS NULL AND NOT EXISTS (SELECT 1 FROM delivery n"
+    " WHERE n.run_id = d.run_id AND n.kind = d.kind AND n.address = d.address AND n.round > d.round)"
+)
 APART = """
 DELETE FROM delivery WHERE id IN (SELECT d.id FROM delivery d WHERE d.run_id IS NULL AND d.changed_at < ?
+  AND (d.state IN ('delivered', 'suppressed') OR d.seen_at IS NOT NULL OR d.kind = 'undelivered')
   AND d.state NOT IN ('pending', 'sending') ORDER BY d.changed_at LIMIT ?)
 """
 OVER = """

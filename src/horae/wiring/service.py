@@ -30,6 +30,7 @@ from horae.errors import Problem
 from horae.limits import WAIT_MAX_S
 from horae.log import Narrator, set_up
 from horae.ports import Home, Ports, Reader, Settings
+from horae.runners.command import end_told
 from horae.runners.liveness import HOST, boot_id, host_id, started_at
 from horae.runners.process import ProcessRunner
 from horae.runners.spools import spool_of
@@ -68,6 +69,7 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
     async with AsyncExitStack() as stack:
         backing = backing_of(settings)
         stack.callback(backing.close)
+        stack.callback(end_told)
         lock = HomeLock(home, shared=backing.shared)
         lock.take({"pid": os.getpid(), "since": since.isoformat(timespec="seconds"), "version": __version__})
         stack.callback(lock.release)

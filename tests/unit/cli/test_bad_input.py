@@ -114,7 +114,7 @@ def test_what_is_no_instant_is_not_told_of_schedules(kept: TestHome, text: str, 
 def test_what_is_far_too_long_is_not_repeated_in_full(kept: TestHome) -> None:
     long = "x" * 20_000
     for words, status in (
-        (("add", "every 1h", *SCRIPT, "--deliver", long), 4),
+        (("add", "every 1h", *SCRIPT, "--deliver", long), 2),
         (("add", "every 1h", "--script", long), 4),
         (("add", "every 1h", "--command", long), 4),
         (("show", long), 3),

@@ -129,7 +129,8 @@ def test_what_a_person_ended_is_no_incident(event: str, kind: str | None) -> Non
 
 def an_incident(**given: Any) -> Incident:
     values: dict[str, Any] = {
-        "id": "1f2e3d4c", "kind": "failed", "cause": "exit status 1", "says": "exit status 1", "opened_at": START, "last_at": START, "count": 1,
+        "id": "1f2e3d4c", "kind": "failed", "cause": "exit status 1", "says": "exit status 1",
+        "opened_at": START, "last_at": START, "count": 1,
         "told_at": START, "reminders": 0, "acked_by": None, "snoozed_until": None,
     }  # fmt: skip
     return Incident(**(values | given))

@@ -187,3 +187,12 @@ def test_who_hears_of_it_voids_no_slot(given: dict[str, Any]) -> None:
 def test_a_damaged_definition_is_refused(key: str, value: object) -> None:
     with pytest.raises(Invalid, match=f"`{key}`"):
         from_definition({**definition(a_job()), key: value})
+
+
+def test_a_job_names_a_bounded_number_of_targets_of_bounded_length() -> None:
+    many = ", ".join(f"t{n}" for n in range(33))
+    for line, says in ((f"deliver: [{many}]", "more than 32 targets"), (f"alerts: [{'x' * 401}]", "400 characters")):
+        with pytest.raises(Invalid, match=says):
+            jobfile.read(
+                f"---\nschedule: daily at 09:00\nscript: a.sh\nagent: false\n{line}\n---\n", file="a.md", slug="a"
+            )

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horae.core.delivery import Address, Platform
+from horae.core.preflight import Facts, preflight
 from horae.core.target import (
     Directory,
     address_of,
@@ -17,6 +18,7 @@ from horae.core.target import (
 )
 from horae.errors import Invalid
 from horae.limits import TARGET_CHARS_MAX
+from tests.support.builders import a_job
 
 PLATFORMS = {
     "telegram": Platform("telegram", "apprise", home="-100777:12", threads=True),
@@ -254,3 +256,10 @@ def test_a_home_chat_is_an_address_or_invalid(home: str, threads: bool) -> None:
         return
     assert found is not None
     assert resolve("p", Directory({"p": platform})) == (found,) == resolve("all", Directory({"p": platform}))
+
+
+def test_no_password_of_a_url_comes_through_preflight() -> None:
+    """A job file that somebody wrote by hand may hold one as its target."""
+    job = a_job(deliver=("https://ada:hunter2@example.org/x",), alerts=("tgram://hunter2/1",))
+    reasons = preflight(job, Facts(), lambda target: "no such target")
+    assert reasons == ("target https://…: no such target", "target of alerts tgram://…: no such target")

@@ -33,7 +33,7 @@ def test_without_room_only_what_has_come_due_is_answered(
     """A look at each end of a run must stay cheap, and a slot may mean that one of the runs is to end."""
     given: list[int | None] = []
 
-    async def step(_ports: Any, _spawn: Any, room: int | None, *, keep: bool, sends: int) -> None:
+    async def step(_ports: Any, _spawn: Any, room: int | None, *, keep: bool, **_: Any) -> None:
         given.append(room)
 
     monkeypatch.setattr(engine, "step", step)

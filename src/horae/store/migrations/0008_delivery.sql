@@ -27,6 +27,7 @@ CREATE TABLE delivery (
   token       INTEGER,                        -- of whoever sends it
   gateway_id  TEXT,
   attempts    INTEGER NOT NULL DEFAULT 0,
+  doubt       INTEGER NOT NULL DEFAULT 0,     -- 1: an earlier try may have arrived
   reason      TEXT,
   evidence    TEXT,
   created_at  INTEGER NOT NULL,
@@ -48,7 +49,10 @@ CREATE INDEX delivery_waiting ON delivery (address, id) WHERE state = 'pending';
 CREATE INDEX delivery_sending ON delivery (gateway_id, address) WHERE state = 'sending';
 CREATE INDEX delivery_lost ON delivery (id) WHERE state IN ('failed', 'unknown', 'expired') AND seen_at IS NULL;
 CREATE INDEX delivery_incident ON delivery (incident_id) WHERE incident_id IS NOT NULL;
+CREATE INDEX delivery_on_its_way ON delivery (incident_id) WHERE state IN ('pending', 'sending');
 CREATE INDEX delivery_unfollowed ON delivery (id) WHERE state IN ('failed', 'unknown', 'expired') AND followed_at IS NULL;
+CREATE INDEX delivery_unsaid ON delivery (run_id) WHERE state = 'suppressed' AND reason = 'it is tried again'
+  AND followed_at IS NULL;
 CREATE INDEX delivery_apart ON delivery (changed_at) WHERE run_id IS NULL;
 
 CREATE TRIGGER delivery_terminal BEFORE UPDATE OF state ON delivery
@@ -81,12 +85,14 @@ CREATE TABLE incident (
   ended_by      TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX incident_open ON incident (job_id, kind, cause) WHERE ended_at IS NULL;
+CREATE INDEX incident_undelivered ON incident (cause) WHERE kind = 'undelivered' AND ended_at IS NULL;
 CREATE INDEX incident_remind ON incident (remind_at) WHERE remind_at IS NOT NULL AND ended_at IS NULL;
 CREATE INDEX incident_ended ON incident (ended_at) WHERE ended_at IS NOT NULL;
 
 CREATE TABLE expectation (                    -- when to look whether a job has done what is expected of it
   job_id TEXT NOT NULL REFERENCES job (id),
   kind   TEXT NOT NULL CHECK (kind IN ('by', 'every')),
+  since_at INTEGER NOT NULL,
   due_at INTEGER NOT NULL,
   PRIMARY KEY (job_id, kind)
 ) STRICT, WITHOUT ROWID;

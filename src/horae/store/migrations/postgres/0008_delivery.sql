@@ -15,6 +15,7 @@ ALTER TABLE delivery ADD COLUMN due_at BIGINT;
 ALTER TABLE delivery ADD COLUMN expires_at BIGINT;
 ALTER TABLE delivery ADD COLUMN token BIGINT;
 ALTER TABLE delivery ADD COLUMN gateway_id TEXT COLLATE "C";
+ALTER TABLE delivery ADD COLUMN doubt BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE delivery ADD COLUMN followed_at BIGINT;
 ALTER TABLE delivery ADD COLUMN seen_at BIGINT;
 UPDATE delivery SET job_id = (SELECT r.job_id FROM run r WHERE r.id = delivery.run_id), address = target,
@@ -31,7 +32,10 @@ CREATE INDEX delivery_waiting ON delivery (address, id) WHERE state = 'pending';
 CREATE INDEX delivery_sending ON delivery (gateway_id, address) WHERE state = 'sending';
 CREATE INDEX delivery_lost ON delivery (id) WHERE state IN ('failed', 'unknown', 'expired') AND seen_at IS NULL;
 CREATE INDEX delivery_incident ON delivery (incident_id) WHERE incident_id IS NOT NULL;
+CREATE INDEX delivery_on_its_way ON delivery (incident_id) WHERE state IN ('pending', 'sending');
 CREATE INDEX delivery_unfollowed ON delivery (id) WHERE state IN ('failed', 'unknown', 'expired') AND followed_at IS NULL;
+CREATE INDEX delivery_unsaid ON delivery (run_id) WHERE state = 'suppressed' AND reason = 'it is tried again'
+  AND followed_at IS NULL;
 CREATE INDEX delivery_apart ON delivery (changed_at) WHERE run_id IS NULL;
 
 CREATE TABLE closed_address (
@@ -60,12 +64,14 @@ CREATE TABLE incident (
   ended_by      TEXT COLLATE "C"
 );
 CREATE UNIQUE INDEX incident_open ON incident (job_id, kind, cause) WHERE ended_at IS NULL;
+CREATE INDEX incident_undelivered ON incident (cause) WHERE kind = 'undelivered' AND ended_at IS NULL;
 CREATE INDEX incident_remind ON incident (remind_at) WHERE remind_at IS NOT NULL AND ended_at IS NULL;
 CREATE INDEX incident_ended ON incident (ended_at) WHERE ended_at IS NOT NULL;
 
 CREATE TABLE expectation (
   job_id TEXT COLLATE "C" NOT NULL,
   kind   TEXT COLLATE "C" NOT NULL CHECK (kind IN ('by', 'every')),
+  since_at BIGINT NOT NULL,
   due_at BIGINT NOT NULL,
   PRIMARY KEY (job_id, kind)
 );
