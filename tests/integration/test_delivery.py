@@ -50,7 +50,7 @@ def server() -> Iterator[HttpServer]:
 # ── one result, many ways
 
 
-def test_a_result_reaches_each_of_its_targets_once_without_a_secret(home: TestHome, server: HttpServer) -> None:
+def test_U4_a_result_reaches_each_of_its_targets_once_without_a_secret(home: TestHome, server: HttpServer) -> None:
     home.script(
         "report.sh",
         'echo "see $(cat "$HORAE_HOME/secrets.toml")" > "$HORAE_OUTPUT/tides.txt"\n'

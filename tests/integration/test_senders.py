@@ -568,15 +568,16 @@ def test_a_note_is_arguments_and_no_more(tmp_path: Path, monkeypatch: pytest.Mon
         assert len((tmp_path / "seen").read_text()) < 2000
 
 
-def test_a_machine_without_a_desktop_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nobody_is_signed_in_a_note_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "notify-send").write_text("#!/bin/sh\necho 'no such service' >&2; exit 1\n")
     (tmp_path / "notify-send").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "empty"))
     sender = Desktop(letters.platform("desktop", {}), letters.tools(tmp_path), system="linux")
-    assert "DBUS_SESSION_BUS_ADDRESS" in (sender.check() or "")
-    assert send(sender, message()).event == "retry"
+    assert sender.check() is None
+    receipt = send(sender, message())
+    assert (receipt.event, "DBUS_SESSION_BUS_ADDRESS" in str(receipt.reason)) == ("retry", True)
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere")
     receipt = send(sender, message())
     assert (receipt.event, receipt.reason) == ("retry", "notify-send: no such service")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from horae.core.delivery import Receipt
 from horae.engine.lease import RENEW_EVERY_S
 from horae.limits import HANDOVER_S, LEASE_S, POLL_S
 from horae.ports import Settings
@@ -203,6 +204,42 @@ def test_P5_O5_O23_whoever_stood_still_before_a_message_sends_nothing() -> None:
         assert lost[0] not in {run_id for run_id, *_ in world.sent}
 
     life(story)
+
+
+class Slow:
+    """A target that takes its time, and notes until when its sender's lease lasts as it begins."""
+
+    timeout_s = 100.0
+
+    def __init__(self) -> None:
+        self.world: Any = None
+        self.left_s: list[float] = []
+
+    def check(self, address: Any = None) -> None: ...
+
+    async def send(self, message: Any) -> Receipt:
+        (row,) = self.world.rows("SELECT max(lease_until) AS until FROM gateway")
+        self.left_s.append((row["until"] - us(self.world.clock.now())) / 1e6)
+        await nap(90.0)
+        return Receipt("accept", evidence="at last")
+
+
+def test_P3_O5_the_lease_is_prolonged_past_the_end_of_a_long_send() -> None:
+    """So nobody takes the message over while it is being sent, although the other gateway judges after half a minute."""
+    slow = Slow()
+
+    async def story(world: World) -> None:
+        slow.world = world
+        world.take_in(a_job("slow", deliver=("slow",), schedule="2026-03-02T08:01:30+00:00"))
+        world.start(EAST)
+        world.start(WEST)
+        await nap(5 * 60)
+        await world.quiet(HOUR)
+        assert [row["state"] for row in world.rows("SELECT state FROM delivery")] == ["delivered"]
+
+    life(story, senders={"slow": slow})
+    (left_s,) = slow.left_s
+    assert left_s >= Slow.timeout_s
 
 
 def test_P5_what_may_have_arrived_is_sent_again_where_the_target_takes_it_as_one() -> None:

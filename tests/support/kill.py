@@ -416,7 +416,7 @@ def stop_round(place: Arena, point: Point) -> Counts:
     if place.other is None:
         time.sleep(1.2 * place.lease_s)
     else:
-        assert place.settled(prefix), f"{point}: {place.judge(prefix)}"
+        assert place.settled(prefix), f"{point}: {place.judge(prefix)}\n{place.other.said()[-3000:]}"
     before = place.ended(prefix)
     gateway.signal(signal.SIGCONT)
     until(lambda: place.trusted(gateway.pid), f"{point}: it is a gateway again: {gateway.said()}")

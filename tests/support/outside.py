@@ -194,6 +194,7 @@ class Post:
 
     def __init__(self, senders: dict[str, Any], *, safe_to_repeat: Callable[[], bool] = lambda: False) -> None:
         self._senders, self._safe_to_repeat = senders, safe_to_repeat
+        self._timeouts_s = {name: getattr(sender, "timeout_s", 20.0) for name, sender in senders.items()}
 
     def resolve(self, target: str, origin: str | None = None) -> tuple[Address, ...]:
         return (self.address(target),)
@@ -206,7 +207,13 @@ class Post:
     def platform(self, address: Address) -> Platform:
         self.address(str(address))
         return Platform(
-            address.platform, "test", alone=True, header=False, footer=False, safe_to_repeat=self._safe_to_repeat()
+            address.platform,
+            "test",
+            alone=True,
+            header=False,
+            footer=False,
+            timeout_s=self._timeouts_s.get(address.platform, 20.0),
+            safe_to_repeat=self._safe_to_repeat(),
         )
 
     def sender(self, address: Address) -> Any:

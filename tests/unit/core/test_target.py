@@ -68,7 +68,7 @@ def test_what_a_target_means(text: str, found: list[Address]) -> None:
     assert list(resolve(text, HOME)) == found
 
 
-def test_origin_is_where_the_job_was_asked_for_from() -> None:
+def test_U4_origin_is_where_the_job_was_asked_for_from() -> None:
     assert resolve("origin", HOME, "telegram:9:3") == (Address("telegram", "9", "3"),)
     assert resolve("here", HOME, "ops") == resolve("ops", HOME)
     for own in ("origin", "here"):

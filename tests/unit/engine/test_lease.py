@@ -151,3 +151,27 @@ def test_a_renewal_in_time_leaves_the_right_to_judge_alone() -> None:
         lease.renewed(lease.asking())
         clock.work(LEASE_S - LEASE_MARGIN_S - 0.5)
     assert lease.judges_in_s == 0.0
+
+
+def test_O5_a_long_effect_is_covered_only_by_a_lease_that_outlasts_it() -> None:
+    clock, lease = a_lease()
+    lease.renewed(lease.asking())
+    assert lease.covers(LEASE_S - LEASE_MARGIN_S - 1.0)
+    assert not lease.covers(LEASE_S)
+    lease.renewed(lease.asking(), 120.0)
+    assert lease.covers(100.0)
+    clock.work(60.0)
+    lease.renewed(lease.asking())
+    assert lease.covers(120.0 - LEASE_MARGIN_S - 61.0), "an ordinary renewal does not shorten it"
+    assert not lease.covers(120.0 - LEASE_MARGIN_S - 59.0)
+
+
+def test_what_was_lost_is_trusted_no_more_however_long_its_lease_was() -> None:
+    clock, lease = a_lease()
+    lease.renewed(lease.asking(), 600.0)
+    lease.lost()
+    assert lease.lapsed
+    clock.work(1.0)
+    lease.renewed(lease.asking())
+    assert lease.covers(10.0)
+    assert not lease.covers(LEASE_S)
