@@ -243,6 +243,14 @@ def test_a_word_that_reached_nobody_is_not_pruned_unseen(t: Telling) -> None:
     assert t.s.rows("SELECT kind FROM delivery WHERE run_id IS NULL AND kind = 'reminder'")
 
 
+def test_what_is_lost_of_a_removed_job_is_no_trouble_any_more(t: Telling) -> None:
+    t.end()
+    t.s.do(lambda tx: tx.jobs.remove(t.job.id, actor="anna", reason="done"))
+    assert t.told("refuse", reason="no") == [("desk", "result")]
+    t.look()
+    assert t.incidents(all=True) == []
+
+
 def test_a_person_who_paused_a_job_is_not_reminded_of_it(t: Telling) -> None:
     t.fail()
     t.told()

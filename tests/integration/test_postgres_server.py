@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from horae.store.postgres import PostgresStore
 from horae.store.postgreslisten import Listener
 from horae.store.postgresreaders import Readers
 from horae.store.writer import GroupWriter
+from tests.support.builders import HOUR, MINUTE, SetClock, a_job, an_owner
 from tests.support.postgres import Cluster, own_cluster
 from tests.support.process import until
 from tests.support.servers import server_or_skip
@@ -153,5 +155,47 @@ def test_P3_a_writer_that_is_suspended_in_a_transaction_holds_nobody_up(cluster:
     assert whats(cluster) == ["after"]
     with psycopg.connect(cluster.url()) as link:
         assert link.execute("SELECT version FROM zone_data").fetchall() == [("awake",)]
+    sleeper.close()
+    other.close()
+
+
+def test_P3_whoever_takes_over_waits_for_nothing_that_a_suspended_gateway_holds(cluster: Cluster) -> None:
+    """Its session is ended with its lease, however long the server itself would be patient."""
+    clock = SetClock()
+    sleeper = PostgresStore(cluster.url(), clock, chain="g1")
+    other = PostgresStore(cluster.url(), clock, chain="g2")
+    one, two = an_owner("g1"), an_owner("g2")
+    other.transact(lambda tx: tx.jobs.upsert(a_job(), signature="s", meaning="m", actor="test"))
+    sleeper.transact(lambda tx: tx.runs.sign_on(one, "test"))
+    other.transact(lambda tx: tx.runs.sign_on(two, "test"))
+    clock.time += MINUTE
+    sleeper.transact(lambda tx: tx.runs.renew(one))
+    (claim,) = sleeper.transact(lambda tx: tx.runs.claim_due(one, 9))
+    asleep, woken = threading.Event(), threading.Event()
+    refused: list[Problem] = []
+
+    def work(tx: Any) -> None:
+        tx.runs.renew(one)
+        asleep.set()
+        assert woken.wait(60)
+
+    def sleep() -> None:
+        try:
+            sleeper.transact(work)
+        except (Trouble, Conflict) as problem:
+            refused.append(problem)
+
+    sleeping = threading.Thread(target=sleep)
+    sleeping.start()
+    assert asleep.wait(20)
+    clock.time += HOUR
+    began = time.monotonic()
+    taken = other.transact(lambda tx: tx.runs.take_over(two, ()))
+    took_s = time.monotonic() - began
+    woken.set()
+    sleeping.join(20)
+    assert [orphan.run_id for orphan, _ in taken] == [claim.run_id]
+    assert took_s < 8.0, "the server's own patience is fifteen seconds"
+    assert len(refused) == 1
     sleeper.close()
     other.close()

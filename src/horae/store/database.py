@@ -83,6 +83,10 @@ class Db(Protocol):
         """Be the only transaction, until its end, that works on what has this name. False when another one does."""
         ...
 
+    def end_writer(self, name: str) -> None:
+        """Have what a writer holds open let go, whose turn is over: it may be suspended in the middle of a statement."""
+        ...
+
     def notify(self) -> None:
         """When this transaction is committed, tell gateways elsewhere that there may be something to do."""
         ...
@@ -118,6 +122,9 @@ class SqliteDb(sqlite3.Connection):
     def reserve(self, name: str) -> bool:
         """Always: writers take turns."""
         return True
+
+    def end_writer(self, name: str) -> None:
+        """Whoever holds the file is waited for: a process that is gone holds none."""
 
     def notify(self) -> None:
         """There is nobody else: a home has one gateway, and whoever writes beside it tells it over its socket."""

@@ -28,7 +28,7 @@ from horae.store.rows import maybe
 
 AT_ONCE = 100  # rows of a kind in one look
 LOST = """
-SELECT d.*, coalesce(d.body, u.message) AS says, j.name FROM delivery d LEFT JOIN output u ON u.run_id = d.run_id
+SELECT d.*, coalesce(d.body, u.message) AS says, j.name, j.removed_at FROM delivery d LEFT JOIN output u ON u.run_id = d.run_id
 JOIN job j ON j.id = d.job_id
 WHERE d.state IN ('failed', 'unknown', 'expired') AND d.followed_at IS NULL ORDER BY d.id LIMIT ?
 """
@@ -140,7 +140,7 @@ class Notices:
         done = self._db.execute(
             "UPDATE delivery SET followed_at = ? WHERE id = ? AND followed_at IS NULL", (self._us, row["id"])
         )
-        if done.rowcount != 1 or row["kind"] == "undelivered":
+        if done.rowcount != 1 or row["kind"] == "undelivered" or row["removed_at"] is not None:
             return
         why = row["address"], f"{row['target']}: {row['reason']}"
         incident, before = self._incidents.goes_on(row["job_id"], "undelivered", why, row["run_id"])

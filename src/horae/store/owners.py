@@ -138,6 +138,7 @@ class Owners:
         for holder in self.others(owner):
             if holder.owner.id not in proven and (holder.lease_until > self.now or not lapsed):
                 continue
+            self._db.end_writer(holder.owner.id)
             row = self._db.execute(
                 f"SELECT lease_until, lost_at FROM gateway WHERE id = ?{self._db.for_update}", (holder.owner.id,)
             ).fetchone()

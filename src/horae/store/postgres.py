@@ -66,6 +66,7 @@ class PostgresStore(OpenedStore):
                 check(self.db, self.path)
                 self.schema = migrate(self.db, self.path)
                 if chain != PEOPLE:
+                    self.db.call_it(chain)
                     take_stock(self.db)
                 self._begin_to_mark()
             except BaseException:
@@ -219,6 +220,8 @@ class PostgresStore(OpenedStore):
                     "restore it, or start Horae anew to make its tables",
                     file=self.path,
                 )
+            if self.chain != PEOPLE:
+                db.call_it(self.chain)
         except BaseException:
             db.close()
             raise

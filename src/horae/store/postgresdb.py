@@ -25,7 +25,12 @@ from horae.store.postgresbulk import Bulk, array, bulk, counted, distinct
 from horae.store.postgreserrors import parsed
 
 CONNECT_S = 10
-CHANNEL = "horae"
+CHANNEL = WRITER = "horae"
+NAME_MAX = 63  # of a session's name, in bytes
+END = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = ? AND datname = current_database()"
+    " AND usename = current_user AND pid <> pg_backend_pid()"
+)
 RESERVED = 0x686F7267  # of our own, among the pairs of numbers that advisory locks have in a database
 NUL, NUL_SHOWN = "\0", "\u2400"
 SESSION = {  # in milliseconds; what the URL says in its own `options` wins
@@ -191,6 +196,14 @@ class PostgresDb:
         """An advisory lock, for which nobody waits: whoever waited would hold rows that others want."""
         found = self.execute(f"SELECT pg_try_advisory_xact_lock({RESERVED}, hashtext(?))", (name,)).fetchone()
         return bool(found and found[0])
+
+    def call_it(self, name: str) -> None:
+        """Name this session after its writer, for `end_writer`."""
+        self.execute("SELECT set_config('application_name', ?, false)", (f"{WRITER} {name}"[:NAME_MAX],))
+
+    def end_writer(self, name: str) -> None:
+        """End its sessions. The server's own limit counts only between statements, and only when all of one has come."""
+        self.execute(END, (f"{WRITER} {name}"[:NAME_MAX],))
 
     def notify(self) -> None:
         """Once for each transaction: it is sent with the COMMIT, for which notifications take turns."""
