@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.process import TestHome, running, until
+from tests.support.process import TestHome, running, until, without_id
 
 SCRIPT = ("--script", "hi.sh")
 
@@ -87,7 +87,7 @@ def test_two_files_with_one_id(kept: TestHome, gateway: bool) -> None:
         jobs = kept.jobs()
         assert jobs["kept"]["state"] == "active"
         assert "is that of jobs/kept.md already" in jobs["copy"]["problem"]["message"]
-        kept.file("copy").write_text(kept.file("kept").read_text().replace(f"id: {jobs['kept']['id']}\n", ""))
+        kept.file("copy").write_text(without_id(kept.file("kept").read_text()))
         kept.state_of("copy", "active")
         assert kept.jobs()["copy"]["id"] != jobs["kept"]["id"]
         assert kept.jobs()["kept"]["id"] == jobs["kept"]["id"]

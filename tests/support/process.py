@@ -49,6 +49,11 @@ def until(look: Callable[[], T | None], what: str, within_s: float = PATIENCE_S)
         time.sleep(LOOK_EVERY_S)
 
 
+def without_id(text: str) -> str:
+    """A job file before it was given its id, which stands in quotes where it reads as a number."""
+    return re.sub(r"""^id: ["']?[0-9a-f]{12}["']?\n""", "", text, flags=re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class Answer:
     """What one command did."""
@@ -208,7 +213,17 @@ class TestHome:
 
     def state_of(self, slug: str, state: str | None) -> None:
         """Wait until `list` shows a job in a state; None: until it does not show it."""
-        until(lambda: self.jobs().get(slug, {}).get("state") == state, f"{slug} is {state}: {self.jobs().get(slug)}")
+        last: dict[str, Any] = {}
+
+        def look() -> bool:
+            last.clear()
+            last.update(self.jobs().get(slug, {}))
+            return last.get("state") == state
+
+        try:
+            until(look, f"{slug} is {state}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {last}") from None
 
 
 @dataclass
