@@ -2,6 +2,9 @@
 
 The net below it is a look at the whole folder: now and then, since an event can be lost; and every minute where the
 system cannot watch at all (a network file system, no watches left), which is said in the log.
+
+Whoever looks at the folder after `start` has returned misses nothing: what changes later is told. The library's `watch`
+does not say when it has begun to, so the class beneath it is used.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 
-from watchfiles import Change, watch
+from watchfiles._rust_notify import RustNotify  # documented by it for this
 
 from horae.store.jobscan import slug_in
 
@@ -29,12 +32,13 @@ class FolderWatch:
     def __init__(self, folder: str, changed: Callable[[list[str] | None], None]) -> None:
         self._folder = folder
         self._changed = changed
-        self._stop = threading.Event()
+        self._stop, self._watches = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._loop, name="horae-watch", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Begin to watch; returns when that is so, or cannot be."""
         self._thread.start()
+        self._watches.wait()
 
     def close(self) -> None:
         """Stop watching."""
@@ -44,35 +48,41 @@ class FolderWatch:
     def _loop(self) -> None:
         try:
             while not self._stop.is_set():
-                for slugs in self._told():
-                    self._changed(slugs)
+                with self._watcher() as watcher:
+                    if self._watches.is_set():  # not the first time: it was away
+                        self._changed(None)
+                    self._watches.set()
+                    for slugs in self._told(watcher):
+                        self._changed(slugs)
                 while not os.path.isdir(self._folder) and not self._stop.wait(AWAY_S):
                     pass
-                if not self._stop.is_set():
-                    self._changed(None)
         except (OSError, RuntimeError) as error:
+            self._watches.set()
             log.warning("%s cannot be watched (%s): it is looked at every %.0f s", self._folder, error, POLL_S)
             while not self._stop.wait(POLL_S):
                 self._changed(None)
 
-    def _told(self) -> Iterator[list[str] | None]:
-        """What the system tells, until stopped, or until the folder itself has gone or been replaced."""
-        batches = watch(
-            self._folder,
-            watch_filter=self._matters,
-            debounce=4 * SETTLE_MS,
-            step=SETTLE_MS,
-            stop_event=self._stop,
-            rust_timeout=SURVEY_EVERY_MS,
-            yield_on_timeout=True,
-            raise_interrupt=False,
+    def _watcher(self) -> RustNotify:
+        """From the moment when it is there, what changes is told."""
+        return RustNotify(
+            [self._folder],
+            debug=False,
+            force_polling=False,
+            poll_delay_ms=0,
             recursive=False,
+            ignore_permission_denied=False,
         )
-        for batch in batches:
-            paths = {path for _, path in batch}
+
+    def _told(self, watcher: RustNotify) -> Iterator[list[str] | None]:
+        """What the system tells, until stopped, or until the folder itself has gone or been replaced."""
+        while not self._stop.is_set():
+            told = watcher.watch(4 * SETTLE_MS, SETTLE_MS, SURVEY_EVERY_MS, self._stop)
+            if isinstance(told, str):
+                yield from [None] if told == "timeout" else []
+                continue
+            paths = {path for _, path in told}
             if self._folder in paths:
                 return
-            yield sorted(slug for path in paths if (slug := slug_in(os.path.basename(path)))) or None
-
-    def _matters(self, _change: Change, path: str) -> bool:
-        return path == self._folder or slug_in(os.path.basename(path)) is not None
+            slugs = sorted({slug for path in paths if (slug := slug_in(os.path.basename(path)))})
+            if slugs:
+                yield slugs
