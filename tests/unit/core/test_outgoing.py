@@ -133,11 +133,21 @@ def test_no_html_and_no_script_comes_through() -> None:
     assert "<pre>" not in html("x" * 300_000, "markdown")
 
 
+def test_a_page_fits_on_a_phone() -> None:
+    shown = page("x", "```\n" + "word " * 100 + "\n```", "markdown")
+    assert "width=device-width" in shown
+    assert "pre{white-space:pre-wrap" in shown
+
+
 def test_markdown_as_text() -> None:
     assert (
         plain("# T\n\na **b** `c`\n\n* one\n* two\n\n1. x\n\n```\ncode\n```", "markdown")
         == "T\n\na b c\n\n• one\n• two\n\n1. x\n\ncode"
     )
+    assert plain("1. a\n   - b\n   - c\n2. d\n\ne", "markdown") == "1. a\n  • b\n  • c\n2. d\n\ne"
+    assert plain("a\n\n| k | v |\n|---|---|\n| x | *y* |\n\nb", "markdown") == "a\n\nk | v\nx | y\n\nb"
+    assert plain("[a **b**](https://e.org/x), <https://e.org>", "markdown") == "a b (https://e.org/x), https://e.org"
+    assert plain("    code\n\n\n\n\ntext", "markdown") == "code\n\ntext"
     assert plain("# T", "text") == "# T"
 
 
