@@ -73,12 +73,13 @@ OUTPUT: Values = {
     "run_id": named("r"),
 }
 DELIVERY: Values = {
-    **dict.fromkeys(("created_at", "changed_at", "due_at", "expires_at"), "i"),
+    **dict.fromkeys(("created_at", "changed_at", "expires_at"), "i"),
     "run_id": named("r"),
     "job_id": named("f"),
     "target": "'local'",
-    "address": "'local'",
-    "state": "'delivered'",
+    "address": "'chat:' || CAST(i % 5 AS TEXT)",
+    "state": "CASE WHEN i % 2 = 0 THEN 'pending' ELSE 'delivered' END",  # held until the end of quiet hours, say
+    "due_at": f"{YEAR} + i",
     "title": "'t'",
     "alert": "0",
 }
@@ -310,6 +311,8 @@ HOT = [  # the verb, words of its statement, and the index that it must use, or 
     ("wait no more", "AND waits_for = ", ("occurrence_waiting",)),
     ("no room", "r.gateway_id = ", ("run_live",)),
     ("next due", "min(due_at)", ("occurrence_due",)),
+    ("send", "RECURSIVE waiting", ("delivery_waiting",)),
+    ("send", "SELECT id FROM delivery", ("delivery_waiting",)),
     ("claim", "AS live", ("occurrence_live",)),
     ("asked to end", "cancel_reason", ("run_cancel",)),
     ("others", "FROM gateway", ("run_live",)),

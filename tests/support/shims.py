@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -52,4 +53,5 @@ def gone(pid: int) -> bool:
 def end_shims(home: Path) -> None:
     """End what a killed gateway has left running."""
     for pid in shims(home).values():
-        os.kill(pid, signal.SIGTERM)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)

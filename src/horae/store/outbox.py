@@ -2,7 +2,7 @@
 
 Invariants, held by the schema and by every UPDATE here naming the state that it expects:
 - one row per run, kind, address and round; what a person sends anew is another round, and never what has arrived;
-- one message at a time is under way to an address, so that they arrive in order;
+- one message at a time is under way to an address, in the order in which they are due;
 - whoever sends shows a token: when a gateway is taken over, nothing that it says of its messages counts any more.
 
 A delivery is no run's business: the slot is settled when the run has ended, whatever becomes of its messages.
@@ -26,10 +26,21 @@ from horae.store.database import Db
 from horae.store.journal import Journal
 from horae.store.letters import COLUMNS, PLAN, Letter, letter_of, rows_of
 
+# Two looks into an index for each address, however much waits there: a whole night's messages may, or those of an outage.
 DUE = """
-SELECT d.address, min(d.id) AS id FROM delivery d WHERE d.state = 'pending' AND d.due_at <= ?
-  AND d.address NOT IN (SELECT s.address FROM delivery s WHERE s.state = 'sending')
-GROUP BY d.address ORDER BY min(d.id)
+WITH RECURSIVE waiting (address) AS (
+  SELECT min(address) FROM delivery WHERE state = 'pending'
+  UNION ALL
+  SELECT (SELECT min(d.address) FROM delivery d WHERE d.state = 'pending' AND d.address > waiting.address)
+  FROM waiting WHERE waiting.address IS NOT NULL
+)
+SELECT w.address, w.due_at FROM (
+  SELECT address, (SELECT min(d.due_at) FROM delivery d WHERE d.state = 'pending' AND d.address = waiting.address) AS due_at
+  FROM waiting WHERE address IS NOT NULL
+) w WHERE w.due_at <= ? AND w.address NOT IN (SELECT s.address FROM delivery s WHERE s.state = 'sending')
+"""
+FIRST = """
+SELECT id FROM delivery WHERE state = 'pending' AND address = ? AND due_at <= ? ORDER BY due_at, id LIMIT 1
 """
 ITEM = """
 SELECT d.*, coalesce(d.body, u.message) AS says, j.slug, r.state AS ended, r.key, r.attachments, o.slot_at, o.offset_s
@@ -83,7 +94,7 @@ class Outbox:
         taken: list[Parcel] = []
         due = self._db.execute(DUE, (self._us,)).fetchall() if limit > 0 else []
         turn = {address: number for number, address in enumerate(lately)}
-        for row in sorted(due, key=lambda row: (turn.get(row["address"], -1), row["id"])):
+        for row in sorted(due, key=lambda row: (turn.get(row["address"], -1), row["due_at"], row["address"])):
             if len(taken) == limit:
                 break
             if not self._db.reserve(f"send {row['address']}") or self._busy(row["address"]):
@@ -96,12 +107,9 @@ class Outbox:
     def _first(self, owner: Owner, address: str) -> Parcel | None:
         """The first message there that can be sent at all; those before it are ended on the way."""
         for _ in range(ENDED_AT_ONCE):
-            row = self._db.execute(
-                "SELECT min(id) AS id FROM delivery WHERE state = 'pending' AND address = ? AND due_at <= ?",
-                (address, self._us),
-            ).fetchone()
-            parcel = None if row["id"] is None else self._take(owner, row["id"])
-            if parcel is not None or row["id"] is None:
+            row = self._db.execute(FIRST, (address, self._us)).fetchone()
+            parcel = None if row is None else self._take(owner, row["id"])
+            if parcel is not None or row is None:
                 return parcel
         self._more = True
         return None
@@ -147,7 +155,8 @@ class Outbox:
         else:
             return [first], row["address"]
         found = self._db.execute(
-            f"SELECT id FROM delivery WHERE state = 'pending' AND address = ? AND due_at <= ? {sql} ORDER BY id LIMIT ?",
+            f"SELECT id FROM delivery WHERE state = 'pending' AND address = ? AND due_at <= ? {sql}"
+            " ORDER BY due_at, id LIMIT ?",
             (row["address"], self._us, *args, DIGEST_MAX),
         ).fetchall()
         return [each["id"] for each in found], row["address"]

@@ -28,7 +28,7 @@ DROP INDEX delivery_lost;
 DROP INDEX delivery_open;
 CREATE UNIQUE INDEX delivery_once ON delivery (run_id, kind, address, round) WHERE run_id IS NOT NULL;
 CREATE INDEX delivery_due ON delivery (due_at) WHERE state = 'pending';
-CREATE INDEX delivery_waiting ON delivery (address, id) WHERE state = 'pending';
+CREATE INDEX delivery_waiting ON delivery (address, due_at, id) WHERE state = 'pending';
 CREATE INDEX delivery_sending ON delivery (gateway_id, address) WHERE state = 'sending';
 CREATE INDEX delivery_lost ON delivery (id) WHERE state IN ('failed', 'unknown', 'expired') AND seen_at IS NULL;
 CREATE INDEX delivery_incident ON delivery (incident_id) WHERE incident_id IS NOT NULL;
