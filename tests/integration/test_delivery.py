@@ -137,6 +137,24 @@ def test_silence_is_on_record_and_nothing_is_sent(home: TestHome, server: HttpSe
     assert [said(one)["run"] for one in server.got] == [almost]
 
 
+def test_each_target_has_the_header_and_footer_that_are_said_of_it(home: TestHome) -> None:
+    home.script("tides.sh", "echo high water\n")
+    pager = command("pager", '{ cat; echo .; } >> "$HORAE_HOME/pager-${HORAE_TARGET#pager:}"')
+    home.config(
+        f"{pager}[platforms.pager.chats]\nbare = {{ header = false, footer = false }}\nhead.footer = false\n"
+        "foot.header = false\n[targets]\nteam = ['pager:bare', 'pager:head']\n"
+    )
+    job(home, "tides", "tides.sh", "team", "pager:foot", "pager:full")
+    with running(home):
+        run_id = run(home, "tides")
+        through(home, run_id)
+    head, foot = "tides · 2", f"run {run_id} · horae log {run_id}"
+    got = {chat: (home.path / f"pager-{chat}").read_text() for chat in ("bare", "head", "foot", "full")}
+    assert got["bare"] == "high water.\n"
+    assert {chat for chat, text in got.items() if text.startswith(head)} == {"head", "full"}
+    assert {chat for chat, text in got.items() if foot in text} == {"foot", "full"}
+
+
 # ── a target that refuses
 
 

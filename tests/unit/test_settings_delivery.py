@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horae import settings
-from horae.core.delivery import Alerts, Heartbeat, Platform, Quiet
+from horae.core.delivery import Address, Alerts, Heartbeat, Platform, Quiet
 from horae.core.deliveryform import TABLES, delivery_of
 from horae.core.target import Directory, resolve
 from horae.errors import Invalid
@@ -46,6 +46,10 @@ footer = false
 quiet = false
 timeout = "1m"
 safe_to_repeat = true
+[platforms.telegram.chats.5]
+quiet = true
+[platforms.telegram.chats." 5 : 7"]
+header = true
 [platforms.desktop]
 [targets]
 ops = "telegram:5:7"
@@ -69,6 +73,7 @@ give_up = "2h"
         "telegram": Platform(
             "telegram", "apprise", {"url": "tgram://{TELEGRAM}/{chat}:{thread}"}, home="-100777", threads=True,
             header=False, footer=False, quiet=False, timeout_s=60.0, safe_to_repeat=True,
+            chats={"telegram:5": {"quiet": True}, "telegram:5:7": {"header": True}},
         ),
         "desktop": Platform("desktop", "desktop", {}, alone=True),
     }  # fmt: skip
@@ -111,6 +116,12 @@ def test_what_may_be_said_in_more_than_one_way(tmp_path: Path) -> None:
         (TELEGRAM + 'home = "tgram://hunter2"', "platforms.telegram.home", "cannot be a URL", None),
         (TELEGRAM + "quiet = 1", "platforms.telegram.quiet", "must be true or false", None),
         (TELEGRAM + 'safe_to_repeat = "yes"', "platforms.telegram.safe_to_repeat", "must be true or false", None),
+        (TELEGRAM + "chats = 3", "platforms.telegram.chats", "must be a table", '[platforms.telegram.chats."CHAT"]'),
+        (TELEGRAM + "chats.5 = 3", "platforms.telegram.chats.5", "must be a table", "header = false"),
+        (TELEGRAM + "chats.5.headr = true", "platforms.telegram.chats.5.headr", "is not a key", "did you mean header?"),
+        (TELEGRAM + "chats.5.footer = 0", "platforms.telegram.chats.5.footer", "must be true or false", None),
+        (TELEGRAM + 'chats."5:".quiet = true', 'platforms.telegram.chats."5:"', "has an empty part", None),
+        (TELEGRAM + 'chats."a,b".quiet = true', 'platforms.telegram.chats."a,b"', "is more than one target", None),
         (TELEGRAM + 'timeout = "6m"', "platforms.telegram.timeout", "must be from 1 second to 5 minutes, not 6m", None),
         (TELEGRAM + "timeout = 30", "platforms.telegram.timeout", "must be a duration", "in quotes"),
         (TELEGRAM + 'timeout = "30"', "platforms.telegram.timeout", "'30' has no unit", "with units"),
@@ -180,11 +191,25 @@ def test_there_are_bounds(tmp_path: Path) -> None:
             load(home(tmp_path, text), {})
 
 
+def test_a_chat_has_what_its_platform_has_but_for_what_is_said_of_it(tmp_path: Path) -> None:
+    text = TELEGRAM + "header = false\n"
+    text += "chats.5 = { header = true, quiet = false }\nchats.'5:7'.footer = false\n"
+    telegram = load(home(tmp_path, text), {}).platforms["telegram"]
+
+    def flags(*where: str) -> tuple[bool, bool, bool]:
+        found = telegram.at(Address("telegram", *where))
+        return found.header, found.footer, found.quiet
+
+    assert flags("6") == flags() == (False, True, True)
+    assert flags("5") == flags("5", "8") == (True, True, False)
+    assert flags("5", "7") == (True, False, False)
+
+
 SCALARS = st.one_of(
     st.text(max_size=8), st.booleans(), st.integers(), st.floats(), st.just(time(8)), st.just("local"), st.just("22:00-07:00"),
     st.sampled_from(["mail", "desktop", "a@b", "1d", "https://e.org", "08:00", "never", "Europe/Paris", "x", "y"]),
 )  # fmt: skip
-WORDS = "kind home header timeout to fallback remind pause_after hours timezone digest url every give_up host from x y"
+WORDS = "kind home header chats timeout to fallback remind pause_after hours timezone digest url every give_up host from x y"
 KEYS = st.sampled_from(re.findall(r"\w+", WORDS))
 VALUES = st.recursive(
     SCALARS,

@@ -1,8 +1,8 @@
 """From deliveries to the message that is sent: title, header, body, footer, attachments, and facts for programs. Pure.
 
-Header and footer are the platform's choice. What programs printed is text and stays text; only an agent's answer is
-Markdown. A digest is text, with each message below a line of its own; what is long in it is cut, and says where the whole
-is. Splitting for a platform's limit and conversion are its sender's matter.
+Header and footer are the platform's choice, or the chat's. What programs printed is text and stays text; only an agent's
+answer is Markdown. A digest is text, with each message below a line of its own; what is long in it is cut, and says where
+the whole is. Splitting for a platform's limit and conversion are its sender's matter.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ A *platform* is one way to reach people, as `[platforms.NAME]` of the settings d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
@@ -50,6 +50,15 @@ class Platform:
     """After so long a send is given up. It may have arrived then."""
     safe_to_repeat: bool = False
     """Whether whoever receives takes a message that comes twice under one id as one."""
+    chats: Mapping[str, Mapping[str, bool]] = field(default_factory=dict[str, Mapping[str, bool]])
+    """Address of a chat or thread → header, footer, quiet where they differ there."""
+
+    def at(self, address: Address) -> Platform:
+        """What holds for an address of it: a thread's own, else its chat's."""
+        if not self.chats:
+            return self
+        chat = self.chats.get(str(Address(address.platform, address.chat)), {})
+        return replace(self, **{**chat, **self.chats.get(str(address), {})})
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from dataclasses import replace
 
 from horae.core.delivery import LOCAL, Platform
 from horae.core.kinds import KINDS, alone, options_problem, threads
 from horae.core.settingvalues import duration, flag, key_of, table, targets, text, wrong
 from horae.core.slug import NAMED, is_name
-from horae.core.target import RESERVED, Directory, home_of, name_problem, resolve_all
+from horae.core.target import RESERVED, Directory, address_of, home_of, name_problem, resolve_all
 from horae.errors import Invalid
 from horae.limits import TARGET_CHARS_MAX
 
 FLAGS = ("header", "footer", "quiet", "safe_to_repeat")
-COMMON = ("kind", "home", "timeout", *FLAGS)
+COMMON = ("kind", "home", "timeout", "chats", *FLAGS)
 """What a platform of every kind takes."""
+OF_A_CHAT = ("header", "footer", "quiet")
 TIMEOUT_MIN_S, TIMEOUT_MAX_S = 1, 300
-PLATFORMS_MAX, NAMES_MAX, MEMBERS_MAX = 100, 1000, 100
+PLATFORMS_MAX, NAMES_MAX, MEMBERS_MAX, CHATS_MAX = 100, 1000, 100, 1000
 HEADLINE = 'write [platforms.NAME] and below it kind = "…" and its options'
 
 
@@ -53,12 +55,30 @@ def _platform(name: str, given: object) -> Platform:
     else:
         timeout_s = Platform(name, kind).timeout_s
     home = _home(key, name, values["home"]) if "home" in values else None
-    platform = Platform(name, kind, own, home, alone(kind, own), threads(kind, own), timeout_s=timeout_s, **flags)
+    platform = Platform(name, kind, own, home, alone(kind, own), threads(kind, own), timeout_s=timeout_s)
     try:
         home_of(platform)
     except Invalid as error:
         raise wrong(f"{key}.home", error.message, error.hint) from error
-    return platform
+    return replace(platform, **flags, chats=_chats(f"{key}.chats", platform, values.get("chats", {})))
+
+
+def _chats(key: str, platform: Platform, value: object) -> dict[str, dict[str, bool]]:
+    """What differs in single chats, by their addresses."""
+    hint = f'write [{key}."CHAT"] and below it header = false'
+    given = table(key, value, None, hint)
+    if len(given) > CHATS_MAX:
+        raise wrong(key, f"has more than {CHATS_MAX} chats", "say for the platform what holds for most of them")
+    found: dict[str, dict[str, bool]] = {}
+    for chat, said in given.items():
+        where = key_of(key, chat)
+        flags = {word: flag(f"{where}.{word}", on) for word, on in table(where, said, OF_A_CHAT, hint).items()}
+        try:
+            address = address_of(f"{platform.name}:{chat}", Directory({platform.name: platform}))
+        except Invalid as error:
+            raise wrong(where, error.message, error.hint) from error
+        found[str(address)] = flags
+    return found
 
 
 def _kind(key: str, name: str, values: Mapping[str, object]) -> str:

@@ -65,14 +65,14 @@ class Desk:
         return address_of(text, self._directory)
 
     def platform(self, address: Address) -> Platform:
-        """What the settings say of it. Raises Invalid where they say nothing (any more)."""
+        """What the settings say of it, and of the chat. Raises Invalid where they say nothing (any more)."""
         if address.platform == LOCAL:
             return HERE
         found = self._directory.platforms.get(address.platform)
         if found is None:
             says = f"config.toml has no [platforms.{address.platform}]"
             raise Invalid(says, "bring it back, or change the targets of the job", target=str(address))
-        return found
+        return found.at(address)
 
     def sender(self, address: Address) -> Sender:
         """Whoever sends there. Raises Invalid, also for settings that its kind cannot work with."""
