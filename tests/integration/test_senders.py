@@ -512,12 +512,18 @@ def test_what_a_program_says_is_its_status(tmp_path: Path, text: str, event: str
 
 def test_a_program_gets_the_text_and_the_facts(tmp_path: Path) -> None:
     sender = command(tmp_path, f"cat > {tmp_path}/in; env > {tmp_path}/env", variables={"TOKEN": "x{PIN}"})
-    assert send(sender, message("line\0 one\nline two", chat="c", alert=True)).event == "accept"
+    files = (Attachment("../r\n.txt", "/out/r\n.txt"),)
+    told = message("line\0 one\nline two", chat="c", alert=True, attachments=files)
+    assert send(sender, told).event == "accept"
     assert (tmp_path / "in").read_text() == "line\\x00 one\nline two"
     env = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines() if "=" in line)
     assert (env["HORAE_TITLE"], env["HORAE_TARGET"], env["HORAE_ALERT"]) == ("job ended", "ops:c", "1")
     assert (env["HORAE_MESSAGE_ID"], env["TOKEN"]) == (letters.ID, "xk9x")
     assert json.loads(env["HORAE_FACTS"])["run"] == "R-1"
+    [file] = json.loads(env["HORAE_FILES"])
+    assert ("/" in file["name"], "\n" in file["name"], file["path"]) == (False, False, "/out/r\n.txt")
+    assert send(sender, message(attachments=files * 2000)).event == "accept"
+    assert "HORAE_FILES=[]\n" in (tmp_path / "env").read_text()
 
 
 def test_a_program_that_does_not_end_is_ended_with_what_it_started(tmp_path: Path) -> None:
@@ -564,6 +570,9 @@ def test_a_note_is_arguments_and_no_more(tmp_path: Path, monkeypatch: pytest.Mon
         assert send(sender, message("<b> -x", "--help", alert=True)).event == "accept"
         words = (tmp_path / "seen").read_text().split("\0")
         assert words[words.index("--") + 1 :] == ["--help", shown, ""]
+        files = (Attachment("a&b.txt", "/out/a&b.txt"), Attachment("c", "/out/c"))
+        assert send(sender, message("text", attachments=files)).event == "accept"
+        assert (tmp_path / "seen").read_text().split("\0")[-2].replace("&amp;", "&") == "text\na&b.txt, c"
         assert send(sender, message("long " * 100_000)).event == "accept"
         assert len((tmp_path / "seen").read_text()) < 2000
 

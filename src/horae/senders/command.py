@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import cast
 
 from horae.aside import aside
+from horae.attached import shown_name
 from horae.core import kinds
 from horae.core.delivery import Address, Message, Platform, Receipt
 from horae.core.outgoing import Clerk, readable, title_of
@@ -88,11 +89,13 @@ class Command:
 def facts(message: Message) -> dict[str, str]:
     """What a program may want to know beside the text."""
     said = json.dumps(dict(message.facts), default=str)
+    files = json.dumps([{"name": shown_name(one.name), "path": one.path} for one in message.attachments])
     return {
         "HORAE_TITLE": title_of(message),
         "HORAE_TARGET": one_line(str(message.address), 1000),
         "HORAE_MESSAGE_ID": one_line(message.id, 200),
         "HORAE_ALERT": "1" if message.alert else "0",
         "HORAE_FORMAT": message.format,
+        "HORAE_FILES": files if len(files) <= VARIABLE_CHARS_MAX else "[]",
         "HORAE_FACTS": said if len(said) <= VARIABLE_CHARS_MAX else "{}",
     }

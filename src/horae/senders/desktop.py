@@ -2,7 +2,7 @@
 
 Text is handed over as arguments and never becomes a part of a command: behind `--` for `notify-send`, as the arguments of
 a fixed script for `osascript`. Most desktops read the body as markup, so what has a meaning there is escaped. A note shows
-a few lines; the rest is where `horae log` shows it. Nobody there to show it is a trouble that passes.
+a few lines, and names the files; the rest is where `horae log` shows it. Nobody there to show it is a trouble that passes.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping
 
 from horae.aside import aside
+from horae.attached import shown_name
 from horae.core import kinds
 from horae.core.delivery import Address, Message, Platform, Receipt
 from horae.core.markup import plain
@@ -69,6 +70,8 @@ class Desktop:
         text = plain(message.body[: 20 * BODY_CHARS_MAX], message.format)
         if len(message.body) > 20 * BODY_CHARS_MAX:
             text = text[: 2 * BODY_CHARS_MAX]
+        if message.attachments:
+            text += "\n" + ", ".join(shown_name(one.name) for one in message.attachments)
         body = shortened(readable(text), BODY_CHARS_MAX, f"All of it: {where_whole(message).strip('`')}")
         bus: Mapping[str, str] | None = {} if self._mac else await aside(self._bus)
         if bus is None:
