@@ -27,7 +27,7 @@ def test_a_file_that_was_saved_while_the_store_refused_is_taken_in_once_it_can_b
         with contextlib.closing(sqlite3.connect(home.path / "state" / "runtime.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")  # a backup, say, that takes longer than anybody waits
             home.write("late", schedule="every 1h", script="hi.sh")
-            gateway.says("job files could not be taken in")
+            gateway.says("job files could not be taken in", within_s=60)  # behind other writes, of ten seconds each
             other.execute("ROLLBACK")
         home.state_of("late", "active")
 

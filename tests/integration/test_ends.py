@@ -46,8 +46,8 @@ def test_a_gateway_goes_on_when_nobody_reads_what_it_prints(home: TestHome) -> N
     try:
         until(lambda: b"ready" in os.read(reading, 4096), "it is ready")
         os.close(reading)
-        done = len(home.runs())
-        until(lambda: len(home.runs()) >= done + 3, "three more runs")
+        done = len(home.runs("--state", "completed"))
+        until(lambda: len(home.runs("--state", "completed")) >= done + 3, "three more runs")
         gateway.terminate()
         _, errors = gateway.communicate(timeout=20)
     finally:

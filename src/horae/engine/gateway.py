@@ -213,7 +213,7 @@ class Gateway:
     async def _drain(self) -> None:
         """Wait for what is live; past the limit, leave or end it. What an earlier gateway started is left to the next one."""
         await _cancel(set(self._orphans))
-        if self._tasks:
+        if self._slots.held:
             log.info("waiting for %d live run(s); press Ctrl-C again to end them", self._slots.held)
         late = await self._wait_for_runs(self.ports.settings.drain_s)
         if late and self.ports.settings.on_stop == "leave" and not self._ends_runs:
