@@ -41,9 +41,6 @@ def _field_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--agent", action=BooleanOptionalAction, default=None, help="with --no-agent the script is the whole job"
     )
-    parser.add_argument(
-        "--deliver", metavar="T", action="append", help="where results go (default local); may be repeated"
-    )
     parser.add_argument("--skill", metavar="S", action="append", help="a skill; may be repeated")
     parser.add_argument("--model", metavar="M", help="the model for an agent")
     parser.add_argument("--repeat", metavar="N", help="how many times it runs, or `forever`")
@@ -69,7 +66,6 @@ def fields_of(args: Namespace) -> dict[str, Any]:
         "script": args.script,
         "command": words_of(args.command) if args.command else None,
         "agent": args.agent,
-        "deliver": args.deliver,
         "skills": args.skill,
         "model": args.model,
         "repeat": args.repeat,

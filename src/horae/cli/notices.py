@@ -19,6 +19,9 @@ SAID = (  # the option, its placeholder and its help
 def notice_options(parser: ArgumentParser) -> None:
     """Keys of a job file, as options."""
     parser.add_argument(
+        "--deliver", metavar="T", action="append", help="where results go, for example telegram,ops (default local)"
+    )
+    parser.add_argument(
         "--alerts", metavar="T", action="append", help="where its failures are told (default: as config.toml says)"
     )
     for option, placeholder, words in SAID:
@@ -27,8 +30,13 @@ def notice_options(parser: ArgumentParser) -> None:
 
 def notice_fields(args: Namespace) -> dict[str, Any]:
     """The given options as keys of a job file; None for those that were not given."""
-    keys = ["alerts", *(option[2:].replace("-", "_") for option, _, _ in SAID)]
-    return {key: getattr(args, key) for key in keys}
+    targets = {"deliver": _each(args.deliver), "alerts": _each(args.alerts)}
+    return targets | {key: getattr(args, key) for key in (option[2:].replace("-", "_") for option, _, _ in SAID)}
+
+
+def _each(given: list[str] | None) -> list[str] | None:
+    """Targets by themselves, so that the file has them as one would write them."""
+    return None if given is None else [target.strip() for some in given for target in some.split(",")]
 
 
 def notice_rows(job: dict[str, Any]) -> list[tuple[str, str | None]]:

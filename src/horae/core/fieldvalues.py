@@ -211,12 +211,10 @@ def command(file: str, key: str, node: Node) -> tuple[str, ...]:
 
 
 def deliver(file: str, key: str, node: Node) -> tuple[str, ...]:
-    """Targets: a list, or one text with commas between them."""
+    """Targets: a text with commas between them, or a list of such."""
     expected = "targets"
-    if node.kind != "text":
-        values = strings(file, key, node)
-    else:
-        values = tuple(target.strip() for target in text(file, key, node, expected).split(","))
+    given = (text(file, key, node, expected),) if node.kind == "text" else strings(file, key, node)
+    values = tuple(target.strip() for some in given for target in some.split(","))
     if not values or not all(values):
         hint = "Write deliver: [local] to keep results in the history only."
         refuse(file, key, node, "names no target", expected, hint)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from horae.core.delivery import LOCAL, Address, Addressee, Manner, Receipt
 from horae.core.model import Job
@@ -17,12 +18,23 @@ from horae.errors import Problem
 from horae.ports import Hearers, Ports, Settings, Targets
 
 
+class _About(NamedTuple):
+    """What is known of a message before its targets are."""
+
+    job: Job | None
+    run_id: str
+    targets: Targets
+    settings: Settings
+    now: datetime
+    alert: bool
+
+
 def addressees(
     job: Job, run_id: str, targets: Targets, settings: Settings, now: datetime, *, alert: bool
 ) -> tuple[Addressee, ...]:
     """Whom the message of a run is for, each address once."""
     chosen = (job.alerts or settings.alerts.to or job.deliver) if alert else job.deliver
-    return _each_once(chosen, job, run_id, targets, settings, now, alert=alert)
+    return _each_once(chosen, _About(job, run_id, targets, settings, now, alert))
 
 
 def of_end(
@@ -52,51 +64,33 @@ def hearers(p: Ports) -> Hearers:
 
     def fallback() -> tuple[Addressee, ...]:
         name = p.settings.alerts.fallback
-        return () if name is None else _each_once((name,), None, "", p.targets, p.settings, now, alert=True)
+        return () if name is None else _each_once((name,), _About(None, "", p.targets, p.settings, now, alert=True))
 
     return Hearers(alerts, fallback)
 
 
-def _each_once(
-    chosen: Sequence[str],
-    job: Job | None,
-    run_id: str,
-    targets: Targets,
-    settings: Settings,
-    now: datetime,
-    *,
-    alert: bool,
-) -> tuple[Addressee, ...]:
+def _each_once(chosen: Sequence[str], about: _About) -> tuple[Addressee, ...]:
     if chosen == (LOCAL,):  # most jobs of most homes
-        return (_here(LOCAL, run_id),)
+        return (_here(LOCAL, about.run_id),)
+    origin = None if about.job is None else about.job.origin
     found: dict[str, Addressee] = {}
     for target in chosen:
         try:
-            addresses = targets.resolve(target, None if job is None else job.origin)
+            addresses = about.targets.resolve(target, origin)
         except Problem:
             found.setdefault(target, Addressee(shown_target(target), shown_target(target)))
             continue
         for address in addresses:
             name = target if len(addresses) == 1 else str(address)
-            found.setdefault(str(address), _one(name, address, job, run_id, targets, settings, now, alert=alert))
+            found.setdefault(str(address), _one(name, address, about))
     return tuple(found.values())
 
 
-def _one(
-    name: str,
-    address: Address,
-    job: Job | None,
-    run_id: str,
-    targets: Targets,
-    settings: Settings,
-    now: datetime,
-    *,
-    alert: bool,
-) -> Addressee:
+def _one(name: str, address: Address, about: _About) -> Addressee:
     if address.platform == LOCAL:
-        return _here(name, run_id)
-    quiet = settings.quiet if targets.platform(address).quiet else None
-    until, digest = hold(quiet, "normal" if job is None else job.urgency, alert, now)
+        return _here(name, about.run_id)
+    quiet = about.settings.quiet if about.targets.platform(address).quiet else None
+    until, digest = hold(quiet, "normal" if about.job is None else about.job.urgency, about.alert, about.now)
     return Addressee(name, str(address), hold_until=until, digest=digest)
 
 

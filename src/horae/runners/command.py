@@ -45,10 +45,8 @@ def ask(argv: Sequence[str], env: Mapping[str, str] | None, timeout_s: float = A
             errors="replace",
             start_new_session=True,
         )
-    except FileNotFoundError:
-        return Said(words, None, why=f"{words[0]} is not on this machine", missing=True)
     except (OSError, ValueError) as error:
-        return Said(words, None, why=str(getattr(error, "strerror", None) or error))
+        return _not_started(words, error)
     with process:
         try:
             out, err = process.communicate(timeout=timeout_s)
@@ -79,10 +77,8 @@ def tell(argv: Sequence[str], text: str, env: Mapping[str, str], timeout_s: floa
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             )
-    except FileNotFoundError:
-        return Said(words, None, why=f"{words[0]} is not on this machine", missing=True)
     except (OSError, ValueError) as error:
-        return Said(words, None, why=str(getattr(error, "strerror", None) or error))
+        return _not_started(words, error)
     _told.add(process)
     with _Listener(process) as listener:
         try:
@@ -101,6 +97,12 @@ def tell(argv: Sequence[str], text: str, env: Mapping[str, str], timeout_s: floa
         out, err = listener.heard()
     why = f"ended by {_signal_name(-process.returncode)}" if process.returncode < 0 else None
     return Said(words, process.returncode, out, err, why=why)
+
+
+def _not_started(words: tuple[str, ...], error: OSError | ValueError) -> Said:
+    if isinstance(error, FileNotFoundError):
+        return Said(words, None, why=f"{words[0]} is not on this machine", missing=True)
+    return Said(words, None, why=str(getattr(error, "strerror", None) or error))
 
 
 _told: set[subprocess.Popen[bytes]] = set()  # those that run

@@ -108,6 +108,16 @@ def test_a_job_with_an_unknown_target_is_not_made(told: TestHome) -> None:
     assert "post has no home chat" in told.horae("edit", "one", "--deliver", "post", status=4).err
 
 
+def test_several_are_given_with_commas_or_one_by_one(told: TestHome) -> None:
+    told.horae(
+        "add", "every hour", "--script", "mail.sh", "--name", "one", "--deliver", "local, ops", "--alerts", "ops,local"
+    )
+    assert "deliver: [local, ops]\nalerts: [ops, local]\n" in told.file("one").read_text()
+    told.horae("edit", "one", "--deliver", "ops", "--deliver", "discord:#room,local")
+    assert "deliver: [ops, discord:#room, local]\n" in told.file("one").read_text()
+    assert "`deliver` has no value" in told.horae("edit", "one", "--deliver", "ops,", status=2).err
+
+
 @pytest.mark.parametrize("key", ["deliver", "alerts"])
 def test_one_that_was_written_by_hand_is_taken_in_and_told(told: TestHome, key: str) -> None:
     told.write("one", script="mail.sh", **{key: "[opps]"})
