@@ -12,6 +12,8 @@ from datetime import datetime
 from typing import Literal
 
 LOCAL = "local"
+GIVE_UP_S = 86_400.0  # how long a message is tried that its target surely did not take
+REMIND_S = 86_400.0  # until open trouble is told again
 Format = Literal["text", "markdown"]
 
 
@@ -161,7 +163,7 @@ class Alerts:
     """Targets of alerts of jobs that name none; empty: where their results go."""
     fallback: str | None = None
     """The target that hears of messages which reached nobody."""
-    remind_s: float | None = 86_400.0
+    remind_s: float | None = REMIND_S
     """After how long an open incident is told again; None: never."""
     pause_after: int | None = None
     """After how many failures in a row a job is paused; None: it is not."""
@@ -171,8 +173,8 @@ class Alerts:
 class Manner:
     """How messages of one job are seen to: how long each is tried, and what is told of trouble that lasts."""
 
-    give_up_s: float = 86_400.0
-    remind_s: float | None = 86_400.0
+    give_up_s: float = GIVE_UP_S
+    remind_s: float | None = REMIND_S
     pause_after: int | None = None
 
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from horae.core.delivery import Alerts, Heartbeat, Platform, Quiet
+from horae.core.delivery import GIVE_UP_S, Alerts, Heartbeat, Platform, Quiet
 from horae.core.platformform import MEMBERS_MAX, names_of, platforms_of
 from horae.core.quiet import WHOLE_DAY, minutes_of
 from horae.core.settingvalues import duration, table, targets, text, whole, wrong
@@ -28,7 +28,6 @@ from horae.timing.zones import zone
 TABLES = ("platforms", "targets", "alerts", "quiet", "heartbeat", "link", "delivery")
 """The keys of config.toml that are read here."""
 DAY_S = 86_400
-GIVE_UP_S = DAY_S
 GIVE_UP_MIN_S, GIVE_UP_MAX_S = 60, 30 * DAY_S
 REMIND_MIN_S, REMIND_MAX_S = 60, 365 * DAY_S
 BEAT_MIN_S, BEAT_MAX_S = 10, DAY_S

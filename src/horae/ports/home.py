@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from horae.core.delivery import Address, Alerts, Heartbeat, Platform, Quiet
+from horae.core.delivery import GIVE_UP_S, Address, Alerts, Heartbeat, Platform, Quiet
 from horae.core.exclusion import Calendar
 from horae.core.model import Claim, Job, Owner, Terms
 from horae.core.preflight import Facts
@@ -64,7 +64,7 @@ class Settings:
     heartbeat: Heartbeat | None = None
     link: str | None = None
     """Where people reach the dashboard, without a slash at its end; None: messages have no link."""
-    give_up_s: float = 86_400.0
+    give_up_s: float = GIVE_UP_S
     """How long a message is tried that its target surely did not take."""
 
 
