@@ -50,8 +50,8 @@ def until(look: Callable[[], T | None], what: str, within_s: float = PATIENCE_S)
 
 
 def without_id(text: str) -> str:
-    """A job file before it was given its id, which stands in quotes where it reads as a number."""
-    return re.sub(r"""^id: ["']?[0-9a-f]{12}["']?\n""", "", text, flags=re.MULTILINE)
+    """A job file before it was given its id."""
+    return re.sub(r"^id: [0-9a-f]{12}\n", "", text, flags=re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from horae.app.decided import decided
 from horae.app.handed import Step, refusal
 from horae.app.jobs import NO_GATEWAY, remove_job
 from horae.app.reload import reload
+from horae.core.identity import new_job_id
 from horae.core.jobfile import edit
 from horae.errors import Conflict, Invalid, Problem
 from horae.ports import Home, Tx
@@ -174,7 +175,7 @@ def _failed(step: Step, refused: Sequence[Json]) -> bool:
 
 def _write(home: Home, step: Step) -> Written:
     assert step.after is not None, "a step of a job has its text"
-    text = step.after if step.job_id is not None else edit(step.after, {"id": home.entropy(6).hex()})
+    text = step.after if step.job_id is not None else edit(step.after, {"id": new_job_id(home.entropy(6))})
     slots = [] if step.job_id is None else decided(home, step.job_id)
     home.folder.write(step.name, text, expect=step.before)
     return Written(step, text, slots)

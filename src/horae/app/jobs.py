@@ -16,6 +16,7 @@ from horae.app.upcoming import upcoming
 from horae.core import policies
 from horae.core.cadence import DAMAGE, Row, slots_of, without_effect
 from horae.core.definition import cadence_digest, described, from_definition
+from horae.core.identity import new_job_id
 from horae.core.instants import from_us, to_us
 from horae.core.jobfile import edit, read, slug_of, unique_slug
 from horae.core.model import Job
@@ -98,7 +99,7 @@ def add_job(home: Home, *, schedule: str, fields: Mapping[str, Any], paused: boo
     made_up = str(fields.get("script") or _first(fields.get("command")) or "job")[:NAME_CHARS_MAX]
     name = made_up if named is None else str(named)
     slug = unique_slug(slug_of(name), TakenNames(home.folder))
-    head = {"id": home.entropy(6).hex(), "name": name, "schedule": parsed.written, "timezone": timezone}
+    head = {"id": new_job_id(home.entropy(6)), "name": name, "schedule": parsed.written, "timezone": timezone}
     try:
         text = edit(EMPTY_FILE, {**{key: value for key, value in fields.items() if value is not None}, **head})
         job = read(text, file=f"jobs/{slug}.md", slug=slug, default_timezone=timezone)

@@ -15,6 +15,7 @@ from typing import Any
 
 from horae.app.completed import wants_schedule
 from horae.core.cadence import DAMAGE, anchor_of, grace_of, schedule_of
+from horae.core.identity import new_job_id
 from horae.core.jobfile import cadence_digest, edit, read
 from horae.core.model import Job
 from horae.core.states import HELD
@@ -161,7 +162,7 @@ def _candidate(home: Home, slug: str, signature: str) -> Candidate | None:
         text = home.folder.read(slug)
         job = read(text, file=file, slug=slug, default_timezone=home.settings.timezone)
         if not job.id:
-            job = replace(job, id=home.entropy(6).hex())
+            job = replace(job, id=new_job_id(home.entropy(6)))
             named = edit(text, {"id": job.id, "timezone": job.timezone})
             home.folder.write(slug, named, expect=text)
             signature = home.folder.signature(slug)

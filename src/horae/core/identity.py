@@ -23,6 +23,14 @@ def _uuid5(name: str) -> str:
     return digest.hex()
 
 
+def new_job_id(random: bytes) -> str:
+    """The id of a new job, from six random bytes: 12 hexadecimal digits, of which the first is a letter.
+
+    In a job file one such as `339825e71072` would read as a number, and have to stand in quotes.
+    """
+    return "abcdef"[random[0] % 6] + random.hex()[1:]
+
+
 def slot_key(job_id: str, slot: datetime) -> str:
     """The occurrence key of a scheduled slot: 32 hexadecimal characters."""
     return _uuid5(f"{job_id}@{slot.astimezone(UTC):%Y-%m-%dT%H:%M:%S}+00:00")

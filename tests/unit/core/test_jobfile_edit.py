@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from horae.core import frontmatter, jobfile
+from horae.core.identity import new_job_id
 from horae.core.model import ClockChange, Limits
 from horae.errors import Invalid
 
@@ -309,3 +310,12 @@ def test_a_broken_value_can_be_mended() -> None:
     assert jobfile.edit("---\nenabled: yes\nlimits: [5m]\n---\n", {"enabled": True, "limits": {"wall": "5m"}}) == (
         "---\nenabled: true\nlimits: {wall: 5m}\n---\n"
     )
+
+
+@pytest.mark.parametrize("rest", ["3825e71072", "9825071072", "b138100101"])
+def test_a_new_job_s_id_never_reads_as_a_number(rest: str) -> None:
+    """Or YAML would need quotes round it: digits alone, an exponent, a zero in front."""
+    ids = [new_job_id(bytes([first]) + bytes.fromhex(rest)) for first in range(256)]
+    assert {len(made) for made in ids} == {12}
+    for made in ids:
+        assert f"id: {made}\n" in jobfile.edit("---\nname: x\n---\n", {"id": made})
