@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
+from horae.core.activity import Work
 from horae.core.delivery import Addressee, Manner
 from horae.core.exclusion import Calendar
 from horae.timing.clockchange import Gap, Repeat
@@ -26,6 +27,9 @@ Cause = Literal["failure", "timeout", "start"]
 
 Urgency = Literal["high", "normal", "low"]
 """What may wait: nothing; results, while it is quiet; results until the next digest, and alerts while it is quiet."""
+
+Empty = Literal["fail", "silent"]
+"""What an empty answer of an agent means."""
 
 Sandbox = Literal["off", "net", "strict"]
 """What a run is shut into: nothing; a read-only system with the network; the same without it."""
@@ -46,6 +50,9 @@ class Limits:
     turns: int | None = None
     tokens: int | None = None
     usd: float | None = None
+    tokens_day: int | None = None
+    usd_day: float | None = None
+    """Of all runs of the job in a day of the home's zone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +83,8 @@ class Job:
     schedule: str
     timezone: str
     prompt: str = ""
-    agent: bool = True
+    agent: bool | str = True
+    """Whether an agent works on it, and which: a name of the settings. True: the one that is usual there."""
     script: str | None = None
     command: tuple[str, ...] = ()
     deliver: tuple[str, ...] = ("local",)
@@ -95,6 +103,24 @@ class Job:
     """After how many failures in a row it is paused; 0: never. None: as the settings say."""
     skills: tuple[str, ...] = ()
     model: str | None = None
+    """The pin. In a claim: what the run uses, which is what the job was frozen at where it has no pin."""
+    fallbacks: tuple[str, ...] = ()
+    """Models that may be used instead while the provider of the first one cannot answer."""
+    tools: tuple[str, ...] | None = None
+    """Toolsets that it may use. None: those of the settings."""
+    approve: tuple[str, ...] = ()
+    """Of these, those of which a person is asked before each use."""
+    after: str | None = None
+    """The job, by id, slug or name, whose success starts this one."""
+    context_from: tuple[str, ...] = ()
+    """Jobs, or `self`, whose last results are part of the prompt."""
+    context_age_s: int | None = None
+    """Results that are older are left out. None: the default of `limits.py`."""
+    watch: str | None = None
+    """A URL or a script whose output must have changed before the agent is called."""
+    empty: Empty = "fail"
+    schema: str | None = None
+    """The JSON schema that the answer must meet, as text."""
     repeat: int | None = None
     limits: Limits = field(default_factory=Limits)
     clock_change: ClockChange = field(default_factory=ClockChange)
@@ -148,6 +174,8 @@ class Claim:
     """How many slots before this one were missed and are made up for by this run."""
     input: str | None
     job: Job
+    replay: str | None = None
+    """The run whose prompt it is given, exactly."""
     failures: int = 0
     """How many attempts of it have failed so far. `attempt` also counts those that were given back."""
 
@@ -195,6 +223,8 @@ class Result:
     """What of it is kept as files: `stdout` and `stderr` where they are too long for the record, `files` that it made."""
     made: tuple[str, ...] = ()
     """The files that it left in its folder, as paths in it; the first of them."""
+    work: Work | None = None
+    """What an agent did; None where there was none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +242,8 @@ class Ending:
     """Files that the script named and left in its folder, as paths in it."""
     silence: str = "nothing to say"
     """Why there is no message, where there is none."""
+    again_s: float | None = None
+    """Of what is given back: after how long it goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,3 +333,5 @@ class Order:
     sandbox: Sandbox = "off"
     secrets: tuple[str, ...] = ()
     """Names of the secrets that it may see: nothing that it prints may show their values."""
+    task: Mapping[str, Any] | None = None
+    """What an agent is to do (`agents/task.py`). `argv` is empty then."""

@@ -10,7 +10,8 @@ tests fail when they differ.
   carries it out, and ends `settled` with exactly one outcome. Only `release` and `retry` go back: nothing had happened
   yet, or a known failure is tried again.
 - A *run* is one attempt. A retry is a new row, so no state of a run ever recurs. One whose machine had no room for its
-  process (`refuse`) is released like one that never started. It is over with `unknown` too: what
+  process (`refuse`) is released like one that never started, and so is an agent's that goes on later from where it is
+  (`park`): it waits for a person's word, or for its provider. It is over with `unknown` too: what
   nobody saw, no program can find out later. Only a person can say how it ended (`vouch`, `condemn`).
 - A *delivery* is one message for one address. `unknown` means that it may have arrived; nothing resends it by itself.
   `expired` was tried until its deadline and surely never taken. What a person sends anew is a new delivery.
@@ -42,6 +43,7 @@ RUN: Table = {
         "cancel": "cancelled",
         "lose": "unknown",
         "refuse": "released",
+        "park": "released",
     },
     "completed": {},
     "failed": {},

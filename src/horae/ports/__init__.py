@@ -10,9 +10,10 @@ from __future__ import annotations
 from horae.ports.home import Home, Machine, Ports, Settings, Source
 from horae.ports.outside import Clock, Closed, Folder, Key, Runner, Scripts, Sender, Targets, Tools, Trust, Turns
 from horae.ports.reading import Past, Reader, Record
-from horae.ports.store import Documents, Gone, Hearers, Jobs, Journal, Orphan, Outbox, Pruning, Runs, Store, Tx, Zones
+from horae.ports.store import Agents, Documents, Gone, Hearers, Jobs, Journal, Orphan, Outbox, Pruning, Runs, Store, Tx, Zones
 
 __all__ = [
+    "Agents",
     "Clock",
     "Closed",
     "Documents",

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from horae.core.agent import AgentSettings
 from horae.core.delivery import GIVE_UP_S, Address, Alerts, Heartbeat, Platform, Quiet
 from horae.core.exclusion import Calendar
 from horae.core.model import Claim, Job, Owner, Terms
@@ -66,6 +67,7 @@ class Settings:
     """Where people reach the dashboard, without a slash at its end; None: messages have no link."""
     give_up_s: float = GIVE_UP_S
     """How long a message is tried that its target surely did not take."""
+    agents: AgentSettings = field(default_factory=AgentSettings)
 
 
 @dataclass(frozen=True, slots=True)

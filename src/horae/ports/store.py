@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from horae.core.chain import Signer
 from horae.core.delivery import Addressee, Manner, Parcel, Receipt
+from horae.core.equipment import Given, Wish
 from horae.core.model import Claim, End, Ending, Job, Leaseholder, Owner, Terms
 from horae.errors import Stale
 
@@ -311,6 +312,29 @@ class Pruning(Protocol):
     def prune_unchained(self, before: datetime, limit: int, after: int, *, dry: bool = False) -> Gone: ...
 
 
+class Agents(Protocol):
+    """What agents need of the store and leave in it. Ends of their runs are written by `Runs.conclude_all`."""
+
+    def equip(self, claim: Claim, wish: Wish) -> Given:
+        """Reserve what a claimed run may use, and gather what it is given. Raises Stale.
+
+        Asked again for the same claim it gives the same. Where nothing is left it reserves nothing and says why.
+        """
+        ...
+
+    def freeze(self, job_ids: Sequence[str], model: str, *, actor: str) -> list[str]:
+        """Let jobs without a pin use another model from now on. Returns the ids of those that are changed."""
+        ...
+
+    def decide(self, ask_id: str, *, approved: bool, actor: str, reason: str | None) -> dict[str, Any]:
+        """A person's word on what waits for it: a call, or a draft. Raises NotFound, Conflict when it is decided."""
+        ...
+
+    def replay(self, run_id: str, *, new_run: str, model: str | None, actor: str) -> dict[str, Any]:
+        """Order a run of the same job that is given the prompt of that one. Raises NotFound, Refused without a prompt."""
+        ...
+
+
 class Tx(Protocol):
     """One open transaction: groups of verbs, and the `now` that was read inside it."""
 
@@ -325,6 +349,9 @@ class Tx(Protocol):
 
     @property
     def incidents(self) -> Incidents: ...
+
+    @property
+    def agents(self) -> Agents: ...
 
     @property
     def notices(self) -> Notices: ...

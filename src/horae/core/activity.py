@@ -1,0 +1,170 @@
+"""What an agent did, as its process tells it: one event a line, and what can be read off all of them. Pure.
+
+The process that works for an agent job writes JSON objects, one a line, to a descriptor that only it has; its shim puts
+each into the spool as an `EVENT`. Every event has `kind` and `at` (seconds since 1970). Its answer is its standard output.
+
+    prompt   sha256, chars, text         what was sent first, exactly
+    script   exit, ms                    the script before it has ended
+    skill    name, sha256
+    watched  sha256, text, changed       what its source says now; text is bounded
+    ask      turn, model, bound          a model call begins, which may use so many tokens
+    model    turn, model, input, output, cached, usd (or null), stop, ms
+    text     text                        what the model said on the way
+    tool     id, tool, toolset, args     a tool is called; args is bounded text
+    result   id, ok, text, ms
+    denied   tool, args, why
+    note     key, value (null: removed)  of the job's notepad
+    draft    what (`job`, `message`), body (an object)
+    warning  text
+    usage    note                        why usage is not known exactly
+    end      how, says, again_s, state, ask
+
+`end` is the last one. `how` is one of `HOWS`; `says` is a sentence for a person. What can go on later has `state`, a JSON
+text: who is given it goes on from there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+HOWS = {
+    "done": "it has answered",
+    "unchanged": "what it watches is as before; no model was called",
+    "asleep": "its script said that there is nothing to do; no model was called",
+    "failed": "it could not do its work",
+    "limit": "a limit of turns, tokens or money was reached",
+    "loop": "it went on without progress",
+    "denied": "it asked again for what it may not do",
+    "refused": "what would have been sent holds what must not be sent",
+    "parked": "it waits for a person's word",
+    "held": "its provider cannot answer now; it goes on later",
+}
+QUIET = ("unchanged", "asleep")
+LATER = ("parked", "held")
+TRACE_MAX = 500  # events of a run that are kept; of a longer one the beginning and the end
+TRACE_CHARS_MAX = 2000  # of each text in them
+_LONG = ("text", "args", "says")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What an agent did."""
+
+    model: str | None = None
+    turns: int = 0
+    """Model calls."""
+    input: int = 0
+    output: int = 0
+    """Tokens."""
+    usd: float | None = None
+    """None: the price is not known."""
+    open_bound: int = 0
+    """Tokens that a call may have used whose answer nobody has seen."""
+    prompt: str | None = None
+    prompt_sha256: str | None = None
+    skills: tuple[tuple[str, str], ...] = ()
+    notes: tuple[tuple[str, str | None], ...] = ()
+    drafts: tuple[Mapping[str, Any], ...] = ()
+    watched: tuple[str, str] | None = None
+    """Digest and text."""
+    how: str | None = None
+    says: str = ""
+    again_s: float | None = None
+    state: str | None = None
+    ask: Mapping[str, Any] | None = None
+    """Of a parked one: `tool`, `toolset`, `args`, `digest`."""
+    trace: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        """All of them."""
+        return self.input + self.output
+
+
+def work_of(events: Iterable[Mapping[str, Any]]) -> Work:
+    """What the events of a run say together. What is not as it should be is left out: a run must end all the same."""
+    told = [event for event in events if isinstance(event.get("kind"), str)]
+    values: dict[str, Any] = {}
+    usd, priced, asked = 0.0, True, dict[int, int]()
+    skills: list[tuple[str, str]] = []
+    notes: list[tuple[str, str | None]] = []
+    drafts: list[Mapping[str, Any]] = []
+    turns = tokens_in = tokens_out = 0
+    for event in told:
+        kind = event["kind"]
+        if kind == "prompt":
+            values |= {"prompt": _text(event, "text"), "prompt_sha256": _text(event, "sha256")}
+        elif kind == "ask":
+            asked[_whole(event, "turn")] = _whole(event, "bound")
+        elif kind == "model":
+            turns += 1
+            asked.pop(_whole(event, "turn"), None)
+            tokens_in, tokens_out = tokens_in + _whole(event, "input"), tokens_out + _whole(event, "output")
+            values["model"] = _text(event, "model") or values.get("model")
+            cost = event.get("usd")
+            priced = priced and isinstance(cost, int | float)
+            usd += float(cost) if isinstance(cost, int | float) else 0.0
+        elif kind == "skill":
+            skills.append((_text(event, "name") or "", _text(event, "sha256") or ""))
+        elif kind == "note":
+            notes.append((_text(event, "key") or "", _text(event, "value")))
+        elif kind == "draft":
+            drafts.append({"what": _text(event, "what"), "body": event.get("body")})
+        elif kind == "watched":
+            values["watched"] = (_text(event, "sha256") or "", _text(event, "text") or "")
+        elif kind == "end":
+            again = event.get("again_s")
+            ask = event.get("ask")
+            values |= {
+                "how": event.get("how") if event.get("how") in HOWS else "failed",
+                "says": _text(event, "says") or "",
+                "again_s": float(again) if isinstance(again, int | float) else None,
+                "state": _text(event, "state"),
+                "ask": ask if isinstance(ask, Mapping) else None,
+            }
+    return Work(
+        turns=turns,
+        input=tokens_in,
+        output=tokens_out,
+        usd=usd if priced else None,
+        open_bound=sum(asked.values()),
+        skills=tuple(skills),
+        notes=tuple(notes),
+        drafts=tuple(drafts),
+        trace=trace_of(told),
+        **values,
+    )
+
+
+def trace_of(events: list[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """The events as they are kept: without what is kept elsewhere, each bounded, and not too many of them."""
+    kept = [{k: _clipped(k, v) for k, v in event.items() if k != "state"} for event in events]
+    for event in kept:
+        if event["kind"] == "prompt":
+            event.pop("text", None)
+    if len(kept) <= TRACE_MAX:
+        return tuple(kept)
+    half = TRACE_MAX // 2
+    gap = {"kind": "gap", "at": kept[half]["at"], "count": len(kept) - 2 * half}
+    return (*kept[:half], gap, *kept[-half:])
+
+
+def _clipped(key: str, value: Any) -> Any:
+    if key in _LONG and isinstance(value, str) and len(value) > TRACE_CHARS_MAX:
+        return value[: TRACE_CHARS_MAX - 1] + "…"
+    if isinstance(value, Mapping | list) and len(json.dumps(value)) > TRACE_CHARS_MAX:
+        return "…"
+    return value
+
+
+def _text(event: Mapping[str, Any], key: str) -> str | None:
+    value = event.get(key)
+    return value if isinstance(value, str) else None
+
+
+def _whole(event: Mapping[str, Any], key: str) -> int:
+    value = event.get(key)
+    return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
