@@ -69,6 +69,18 @@ ATTACHMENTS_MAX = 20  # files that one result names: more is a folder, and is se
 SECRETS_BYTES_MAX = 1024 * 1024  # of secrets.toml: it is kept in memory, and each value is looked for in all output
 MEMORY_BYTES_MIN = 1024 * 1024  # of `limits.memory`: no program starts in less, and `512` was meant as `512M`
 
+# Prompts and skills
+PROMPT_CHARS_MAX = 200_000  # of all that an agent is sent at first: about 50,000 tokens, before it has done anything
+CONTEXT_CHARS_MAX = 8000  # of one earlier result in it
+OUTPUT_CHARS_MAX = 32_000  # of the output of its script
+DIFF_CHARS_MAX = 4000  # of how that differs which it watches ...
+WATCHED_CHARS_MAX = 8000  # ... and of how it is now
+SKILL_TEXT_BYTES_MAX = 64 * 1024  # of a SKILL.md: whoever has more to say puts it into files beside it
+SKILL_FILES_MAX = 64  # in a skill's folder
+SKILL_BYTES_MAX = 1024 * 1024  # of all of them: each run's hash is over all of it
+SKILL_DEPTH_MAX = 4  # folders in folders of a skill
+SKILLS_MAX = 200  # that one home has
+
 # Who hears of it
 TARGET_CHARS_MAX = 400  # of a target: an address of mail has up to 254, and no chat's id is longer
 EXPECT_EVERY_MIN_S, EXPECT_EVERY_MAX_S = 60.0, 366 * 86400.0  # of `expect_every`: sooner is every run, later is never
