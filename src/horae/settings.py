@@ -11,6 +11,8 @@ from importlib import import_module
 from stat import S_ISREG
 from typing import Any, cast
 
+from horae.core.agent import AgentSettings
+from horae.core.agentform import agents_of
 from horae.core.calendarform import Unread, calendar_of
 from horae.core.deliveryform import Delivery, delivery_of
 from horae.core.exclusion import Calendar
@@ -42,9 +44,26 @@ KEYS: dict[str, tuple[type, str]] = {
     "heartbeat": (dict, "a table: url, every"),
     "link": (str, "the URL of the dashboard"),
     "delivery": (dict, "a table: give_up"),
+    "providers": (dict, "a table of providers: services that answer model calls"),
+    "models": (dict, "a table of models"),
+    "model": (str, "the name of a model of [models]"),
+    "agents": (dict, "a table: what holds for agents, and those that are programs"),
+    "mcp": (dict, "a table of servers of tools"),
+    "budget": (dict, "a table: tokens_day, usd_day"),
+    "keyring": (str, "on or off"),
 }
-UNSHOWN = ("store", "platforms", "targets", "heartbeat", "link")  # what stands there may hold a password
-CHOICES = {"on_stop": ("leave", "end"), "landlock": ("on", "off")}
+UNSHOWN = (
+    "store",
+    "platforms",
+    "targets",
+    "heartbeat",
+    "link",
+    "model",
+    "providers",
+    "agents",
+    "mcp",
+)  # what stands there may hold a password
+CHOICES = {"on_stop": ("leave", "end"), "landlock": ("on", "off"), "keyring": ("on", "off")}
 GROUP_MAX = 1000
 
 
@@ -81,12 +100,22 @@ def load(home: str, env: dict[str, str]) -> Settings:
         heartbeat=delivery.heartbeat,
         link=delivery.link,
         give_up_s=delivery.give_up_s,
+        agents=_agents(path, values),
+        keyring=values.get("keyring", "off") == "on",
     )
 
 
 def _delivery(path: str, values: Mapping[str, Any], timezone: str) -> Delivery:
     try:
         return delivery_of(values, timezone)
+    except Invalid as error:
+        key = str(error.details.get("key"))
+        raise Invalid(f"{path}: {key}: {error.message}", error.hint, file=path, key=key) from error
+
+
+def _agents(path: str, values: Mapping[str, Any]) -> AgentSettings:
+    try:
+        return agents_of(values)
     except Invalid as error:
         key = str(error.details.get("key"))
         raise Invalid(f"{path}: {key}: {error.message}", error.hint, file=path, key=key) from error

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from horae.core.agentform import TABLES as OF_AGENTS
 from horae.core.deliveryform import TABLES
 from horae.core.retention import Retention
 from horae.errors import Invalid, Trouble
@@ -34,8 +35,9 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     text = 'timezone = "Asia/Tokyo"\nparallel = 3\ncommands = ["true"]\npass_env = ["A"]\ndrain = "1m 30s"\n'
     text += 'store = "postgresql://anna:secret@db.example/horae"\nlabels = ["gpu", "eu", "gpu"]\n'
     text += 'retention = {output = "7d", journal = "forever"}\non_stop = "end"\nlandlock = "off"\n'
-    text += '[groups]\ngpu = 2\n[calendars.nights]\nhours = ["22:00-07:00"]\n'
-    assert all(key in text for key in KEYS if key not in TABLES)  # those: test_settings_delivery.py
+    text += 'keyring = "on"\n[groups]\ngpu = 2\n[calendars.nights]\nhours = ["22:00-07:00"]\n'
+    others = (*TABLES, *OF_AGENTS)  # test_settings_delivery.py, test_settings_agents.py
+    assert all(key in text for key in KEYS if key not in others)
     found = load(home(tmp_path, text), {})
     assert (found.timezone, found.parallel, found.commands, found.pass_env, found.drain_s) == (
         "Asia/Tokyo", 3, ("true",), ("A",), 90.0,

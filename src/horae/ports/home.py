@@ -68,6 +68,8 @@ class Settings:
     give_up_s: float = GIVE_UP_S
     """How long a message is tried that its target surely did not take."""
     agents: AgentSettings = field(default_factory=AgentSettings)
+    keyring: bool = False
+    """Whether secrets may be in the keyring of the operating system."""
 
 
 @dataclass(frozen=True, slots=True)
