@@ -81,6 +81,16 @@ SKILL_BYTES_MAX = 1024 * 1024  # of all of them: each run's hash is over all of 
 SKILL_DEPTH_MAX = 4  # folders in folders of a skill
 SKILLS_MAX = 200  # that one home has
 
+# Agents
+CONTEXT_AGE_DEFAULT_S = 7 * 86400.0  # results of other jobs that are older say nothing about today ...
+CONTEXT_AGE_MAX_S = 366 * 86400  # ... unless a job says so
+CONTEXT_CHARS_MAX = 8000  # of each such result in a prompt
+SCHEMA_CHARS_MAX = 20_000  # of a JSON schema: it goes with each call
+URL_CHARS_MAX = 2000
+TURNS_DEFAULT = 50  # model calls of a run: whoever needs more is lost, or says so
+TOKENS_DEFAULT = 1_000_000  # of a run whose job and settings say nothing: a long day's work of an agent, and no more
+AGENT_IDLE_DEFAULT_S = 600.0  # an agent that says nothing for so long hangs: an answer takes a minute or two
+
 # Who hears of it
 TARGET_CHARS_MAX = 400  # of a target: an address of mail has up to 254, and no chat's id is longer
 EXPECT_EVERY_MIN_S, EXPECT_EVERY_MAX_S = 60.0, 366 * 86400.0  # of `expect_every`: sooner is every run, later is never

@@ -494,7 +494,7 @@ def adopted(folder: Path, run_id: str, cancel: bool = False) -> Result:
     """What a gateway makes of a run that an earlier one has begun."""
 
     async def story() -> Result:
-        former = Former(str(folder), "mine")
+        former = Former(str(folder), ("mine",))
         task = asyncio.create_task(former.result(orphan(run_id), Bounds(1, 1, 1, 1, 1)))
         if cancel:
             await until(lambda: former.cancel(run_id, "enough"))
@@ -527,7 +527,7 @@ def test_P7_a_stranger_who_has_got_the_number_of_a_shim_is_not_signalled(tmp_pat
             fcntl.flock(lock, fcntl.LOCK_EX)
 
             async def story(path: Path = path, lock: int = lock) -> Result:
-                former = Former(str(tmp_path), "mine")
+                former = Former(str(tmp_path), ("mine",))
                 task = asyncio.create_task(former.result(orphan("r"), Bounds(1, 1, 1, 1, 1)))
                 await until(lambda: former.cancel("r", "enough"))
                 await asyncio.sleep(0.2)
@@ -592,7 +592,7 @@ def test_F_P4_a_spool_that_nobody_has_written_so_is_no_result_and_no_crash(tmp_p
     (tmp_path / "old-2.log").write_bytes(opened(999_999, 1) + began("s") + spool.told(spool.RESULT, run="s", **DONE))
     assert adopted(tmp_path, "s").exit_code == 0, "the other one's is not touched"
     assert adopted(tmp_path, "r").lost
-    Former(str(tmp_path), "mine").sweep(["s"])
+    Former(str(tmp_path), ("mine",)).sweep(["s"])
     assert (tmp_path / "old-2.log").exists()
 
 
@@ -613,7 +613,7 @@ from horae.core.model import Bounds
 from horae.ports import Orphan
 from horae.runners.former import Former
 from horae.runners.liveness import boot_id
-former = Former(sys.argv[1], "mine")
+former = Former(sys.argv[1], ("mine",))
 print(asyncio.run(former.result(Orphan("r", "running", None, None, None, "", boot_id()), Bounds(1, 1, 1, 1, 1)))[0].lost)
 former.sweep(())
 """

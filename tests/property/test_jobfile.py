@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horae.core import frontmatter, jobfile
+from horae.core.agent import TOOLSETS
 from horae.core.fieldforms import FIELDS, ORDER
 from horae.core.model import CatchUp, Cause, ClockChange, Job, Limits, Overlap, Retries, Sandbox
 from horae.core.text import clean_name, clip, display_width, one_line
@@ -92,7 +93,16 @@ jobs = st.builds(
     schedule=schedules,
     timezone=st.sampled_from(["Europe/Paris", "UTC", "America/New_York"]),
     prompt=prompts.filter(bool),
-    agent=st.booleans(),
+    agent=st.booleans() | st.sampled_from(["hermes", "a-b"]),
+    tools=st.none() | st.lists(st.sampled_from([*TOOLSETS, "mcp:files"]), unique=True).map(tuple),
+    approve=st.lists(st.sampled_from(["shell", "mcp:files"]), unique=True).map(tuple),
+    fallbacks=st.lists(st.sampled_from(["small", "large"]), unique=True).map(tuple),
+    after=st.none() | st.just("harbour-tides"),
+    context_from=st.lists(st.sampled_from(["self", "harbour-tides"]), unique=True).map(tuple),
+    context_age_s=st.none() | st.integers(60, 10**6),
+    watch=st.none() | st.sampled_from(["https://example.org/feed?a=b#c", "look.py"]),
+    empty=st.sampled_from(["fail", "silent"]),
+    schema=st.none() | st.just('{"type": "object", "properties": {"a-b": {"type": "string"}}}'),
     script=st.none(),
     command=st.tuples(words, arguments, arguments),
     deliver=st.lists(words, min_size=1, max_size=4, unique=True).map(tuple),

@@ -26,9 +26,9 @@ text: who is given it goes on from there.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, cast
 
 HOWS = {
     "done": "it has answered",
@@ -139,6 +139,23 @@ def work_of(events: Iterable[Mapping[str, Any]]) -> Work:
     )
 
 
+def redacted(work: Work, redact: Callable[[str], str]) -> Work:
+    """The same without what `redact` takes out of a text."""
+    found: dict[str, Any] = {field.name: _redacted(getattr(work, field.name), redact) for field in fields(Work)}
+    return replace(work, **found)
+
+
+def _redacted(value: object, redact: Callable[[str], str]) -> object:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, tuple | list):
+        items = [_redacted(item, redact) for item in cast("Sequence[object]", value)]
+        return tuple(items) if isinstance(value, tuple) else items
+    if isinstance(value, Mapping):
+        return {key: _redacted(item, redact) for key, item in cast("Mapping[str, object]", value).items()}
+    return value
+
+
 def trace_of(events: list[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     """The events as they are kept: without what is kept elsewhere, each bounded, and not too many of them."""
     kept = [{k: _clipped(k, v) for k, v in event.items() if k != "state"} for event in events]
@@ -152,12 +169,11 @@ def trace_of(events: list[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     return (*kept[:half], gap, *kept[-half:])
 
 
-def _clipped(key: str, value: Any) -> Any:
+def _clipped(key: str, value: Any) -> object:
     if key in _LONG and isinstance(value, str) and len(value) > TRACE_CHARS_MAX:
         return value[: TRACE_CHARS_MAX - 1] + "…"
-    if isinstance(value, Mapping | list) and len(json.dumps(value)) > TRACE_CHARS_MAX:
-        return "…"
-    return value
+    too_long = isinstance(value, dict | list) and len(json.dumps(value)) > TRACE_CHARS_MAX
+    return "…" if too_long else cast("object", value)
 
 
 def _text(event: Mapping[str, Any], key: str) -> str | None:

@@ -69,10 +69,11 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class NamedAgent:
-    """An agent that is a program. In `command` and in values of `env`, {model}, {base_url} and {key} are replaced:
+    """An agent that is a program.
 
-    the provider's own name of the model, the address of the meter (with /v1 for `openai`), a key that only the meter
-    knows. A command agent may take {prompt} as an argument; without it the prompt is its standard input.
+    In `command` and in values of `env`, {model}, {base_url} and {key} are replaced: the provider's own name of the model,
+    the address of the meter (with /v1 for `openai`), a key that only the meter knows. A command agent may take {prompt}
+    as an argument; without it the prompt is its standard input.
     """
 
     name: str

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, cast, get_args
 
-from horae.core.model import CatchUp, Cause, ClockChange, Job, Limits, Overlap, Retries, Sandbox, Urgency
+from horae.core.model import CatchUp, Cause, ClockChange, Empty, Job, Limits, Overlap, Retries, Sandbox, Urgency
 from horae.errors import Invalid
 from horae.timing.clockchange import Gap, Repeat
 
@@ -25,15 +25,23 @@ DEFAULTS: dict[str, Any] = (
 )
 _PART_FIELDS = {key: tuple(sorted(f.name for f in fields(kind))) for key, kind in PARTS.items()}
 _ALWAYS = ("id", "slug", "name", "schedule", "timezone")
-_LISTS = ("command", "deliver", "alerts", "skills", "env", "secrets", "exclude", "runs_on")
+_LISTS = (
+    "command", "deliver", "alerts", "skills", "env", "secrets", "exclude", "runs_on",
+    "fallbacks", "tools", "approve", "context_from",
+)  # fmt: skip
 _TEXTS = (
     *("prompt", "script", "model", "starts", "ends", "group", "catch_up", "overlap", "workdir", "sandbox"),
     *("origin", "urgency", "expect_by"),
+    *("after", "watch", "empty", "schema"),
 )
-_NUMBERS = ("repeat", "spread_s", "not_later_than_s", "priority", "expect_every_s", "expect_output", "pause_after")
+_NUMBERS = (
+    "repeat", "spread_s", "not_later_than_s", "priority", "expect_every_s", "expect_output", "pause_after",
+    "context_age_s",
+)  # fmt: skip
 _TYPES: dict[str, tuple[type, ...]] = {  # what the fields are in JSON
     **dict.fromkeys((*_ALWAYS, *_TEXTS), (str,)),
-    **dict.fromkeys(("agent", "enabled", "landlock"), (bool,)),
+    **dict.fromkeys(("enabled", "landlock"), (bool,)),
+    "agent": (bool, str),
     **dict.fromkeys(_LISTS, (list,)),
     **dict.fromkeys(_NUMBERS, (int,)),
     **dict.fromkeys(PARTS, (dict,)),
@@ -44,6 +52,7 @@ _CHOICES = {
     "overlap": get_args(Overlap),
     "sandbox": get_args(Sandbox),
     "urgency": get_args(Urgency),
+    "empty": get_args(Empty),
 }
 _CAUSES = get_args(Cause)
 
@@ -68,7 +77,7 @@ def described(job: Job | None) -> dict[str, Any]:
         return dict.fromkeys(DEFAULTS)
     return (
         {key: getattr(job, key) for key in DEFAULTS}
-        | {key: [*getattr(job, key)] for key in _LISTS}
+        | {key: _plain(getattr(job, key)) for key in _LISTS}
         | {key: _part(job, key) for key in PARTS}
     )
 

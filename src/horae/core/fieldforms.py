@@ -3,7 +3,7 @@
 A reader takes (file, key, node) and returns the value for the `Job`, or raises `Invalid` for that line. `written` is
 its inverse: the text, the list of texts or the mapping of texts that stands in a file. The readers themselves are in
 `fieldvalues` (a text, a list), `fieldpolicies` (the same, of what is said about a job's slots), `fieldruns` (of what a
-run finds and may do), `fieldnotices` (of who hears of it, and when) and `fieldmaps` (a mapping).
+run finds and may do), `fieldagents` (of its agent), `fieldnotices` (of who hears of it, and when) and `fieldmaps` (a mapping).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import re
 from collections.abc import Sequence
 from typing import cast, get_args
 
-from horae.core import fieldnotices, fieldpolicies, fieldruns, fieldvalues
+from horae.core import fieldagents, fieldnotices, fieldpolicies, fieldruns, fieldvalues
 from horae.core.fieldmaps import FIELD_MAPS, mapping, where_it_belongs, written_mapping
 from horae.core.fieldvalues import Form
 from horae.core.frontmatter import Node
-from horae.core.model import CatchUp, Overlap, Urgency
+from horae.core.model import CatchUp, Empty, Overlap, Urgency
 from horae.core.scalars import Written, written_duration
 from horae.errors import Invalid
 
@@ -42,9 +42,18 @@ FORMS: dict[str, Form] = {
     "group": fieldpolicies.group,
     "priority": fieldpolicies.priority,
     "runs_on": fieldpolicies.labels,
-    "agent": fieldvalues.truth,
+    "after": fieldvalues.text,
+    "agent": fieldagents.agent,
     "skills": fieldvalues.strings,
     "model": fieldvalues.text,
+    "fallbacks": fieldagents.models,
+    "tools": fieldagents.tools,
+    "approve": fieldagents.tools,
+    "context_from": fieldagents.jobs,
+    "context_age": fieldagents.context_age,
+    "watch": fieldagents.watch,
+    "empty": fieldvalues.one_of(get_args(Empty)),
+    "schema": fieldagents.schema,
     "script": fieldvalues.script,
     "command": fieldvalues.command,
     "env": fieldvalues.variables,
@@ -63,7 +72,7 @@ FORMS: dict[str, Form] = {
     "limits": mapping,
 }
 ORDER = tuple(FORMS)
-_IN_SECONDS = ("spread", "not_later_than", "expect_every")
+_IN_SECONDS = ("spread", "not_later_than", "expect_every", "context_age")
 FIELDS = {key: f"{key}_s" if key in _IN_SECONDS else key for key in ORDER}
 """The field of a `Job` for each key: seconds say so in their name."""
 
@@ -90,6 +99,8 @@ def written(key: str, value: object) -> Written:
         return written_duration(value)
     if key == "landlock" and isinstance(value, str) and value.lower() in fieldruns.SWITCH:
         return fieldruns.SWITCH[value.lower()]
+    if key == "agent" and isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
     if isinstance(value, bool | int | str):
         return value
     if isinstance(value, list | tuple):

@@ -101,6 +101,8 @@ LIMITS: dict[str, tuple[str, Form]] = {
     "turns": ("turns", _whole),
     "tokens": ("tokens", _amount(1000, "a number of tokens such as 200k")),
     "usd": ("usd", _usd),
+    "tokens_day": ("tokens_day", _amount(1000, "a number of tokens such as 200k")),
+    "usd_day": ("usd_day", _usd),
 }
 
 CLOCK_CHANGE: dict[str, tuple[str, Form]] = {
@@ -173,7 +175,7 @@ def _limit(limit: str, amount: object) -> Written:
         return Decimal(amount) if _MONEY.fullmatch(amount) else amount
     if isinstance(amount, bool) or not isinstance(amount, int | float):
         raise Invalid(f"`limits.{limit}` cannot be written as {amount!r}", key=f"limits.{limit}", expected="a number")
-    if limit == "usd":
+    if limit in ("usd", "usd_day"):
         return Decimal(repr(amount))
     whole = int(amount)
     if amount != whole:
@@ -181,7 +183,7 @@ def _limit(limit: str, amount: object) -> Written:
         raise Invalid(says, key=f"limits.{limit}", expected="a whole number")
     if limit in ("wall", "idle", "script", "cpu"):
         return written_duration(whole)
-    step = {"output": 1024, "memory": 1024, "tokens": 1000}.get(limit, 0)
+    step = {"output": 1024, "memory": 1024, "tokens": 1000, "tokens_day": 1000}.get(limit, 0)
     for power, unit in ((2, "M"), (1, "k")) if step else ():
         if whole and whole % step**power == 0:
             return f"{whole // step**power}{unit}"

@@ -40,6 +40,8 @@ def edit(text: str, changes: Mapping[str, object], *, file: str = "the job file"
     front = parts.front
     for key in sorted(changes.keys() - {"prompt"}, key=ORDER.index):
         value = changes[key]
+        if key == "alerts" and not value:
+            value = None  # no list of no targets: those of the settings
         if key in FIELD_MAPS and isinstance(value, FIELD_MAPS[key].part):
             value = entries_of(key, value)
         if key in FIELD_MAPS and isinstance(value, Mapping):

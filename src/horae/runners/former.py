@@ -15,8 +15,9 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
+from horae.core.activity import Work
 from horae.core.model import Bounds, Result
 from horae.ports import Orphan
 from horae.runners.liveness import remains, started_at
@@ -35,9 +36,10 @@ NEVER = "no shim has begun it, or it was lost with its spool"
 class Former:
     """Spools of the gateways before us in one folder."""
 
-    def __init__(self, folder: str, mine: str) -> None:
+    def __init__(self, folder: str, mine: Sequence[str]) -> None:
+        """`mine` are the names of pools of this gateway."""
         self._folder = folder
-        self._mine = mine
+        self._mine = tuple(f"{name}-" for name in mine)
         self._adopted: dict[str, str] = {}
         self._read: dict[str, str] = {}
         self._reasons: dict[str, str] = {}
@@ -94,6 +96,12 @@ class Former:
         path = self._adopted.get(run_id)
         found = None if path is None else read(path, run_id)
         return None if found is None else found.so_far()
+
+    def work_so_far(self, run_id: str) -> Work | None:
+        """What its agent has done until now."""
+        path = self._adopted.get(run_id)
+        found = None if path is None else read(path, run_id)
+        return None if found is None else found.work
 
     def sweep(self, keep: Collection[str]) -> None:
         """Take away the spools of gateways that are gone, but for those that know a run of `keep`."""
@@ -164,7 +172,7 @@ class Former:
     def _spools(self, folder: str) -> Iterator[str]:
         """Those that are not ours."""
         for name in self._names(folder):
-            if name.endswith(".log") and "-" in name and not name.startswith(f"{self._mine}-"):
+            if name.endswith(".log") and "-" in name and not name.startswith(self._mine):
                 yield os.path.join(folder, name)
 
 

@@ -27,7 +27,12 @@ from horae.runners.room import HINT, exhausted
 from horae.runners.scopes import Scopes
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BEGIN = f"import sys; sys.path.insert(0, {ROOT!r}); from horae.runners.shim.template import main; main(3)"
+BEGIN = (
+    f"import sys; sys.path.insert(0, {ROOT!r}); from horae.runners.shim.template import main; main(3, *sys.argv[1:])"
+)
+BARE = ("-IS",)  # nothing but the standard library ...
+LOADED = ("-I",)  # ... and with what is installed
+LOADED_S = 120.0  # so long libraries may take to be loaded, on a machine that is busy
 ANSWER_S = 5.0  # a fork takes a millisecond
 SCOPE_LOOKS = 50  # a second: systemd carries out its orders a moment later
 
@@ -37,11 +42,25 @@ log = logging.getLogger("horae.runners")
 class Pool:
     """The shims of one gateway."""
 
-    def __init__(self, folder: str, name: str, base: dict[str, Any], scopes: Scopes) -> None:
-        """`folder` is where spools lie; `base` is what each shim is told at its birth."""
+    def __init__(
+        self,
+        folder: str,
+        name: str,
+        base: dict[str, Any],
+        scopes: Scopes,
+        *,
+        preload: str | None = None,
+        warm: int = SHIMS_WARM,
+    ) -> None:
+        """`folder` is where spools lie; `base` is what each shim is told at its birth.
+
+        `preload` is a module that shims have loaded, whose `main` works for agents; `warm` shims are kept.
+        """
+        self._preload = preload
+        self._warm = warm
         self._scopes = scopes
         self._folder = folder
-        self._name = name
+        self.name = name
         self._base = base
         self._count = 0
         self._idle: list[LiveShim] = []
@@ -68,7 +87,7 @@ class Pool:
 
     async def warm(self) -> None:
         """Have shims ready before they are needed."""
-        while len(self._idle) < SHIMS_WARM:
+        while len(self._idle) < self._warm:
             shim = await self._fork()
             shim.idle_since_s = asyncio.get_running_loop().time()
             self._idle.append(shim)
@@ -96,7 +115,7 @@ class Pool:
     def shrink(self) -> None:
         """Let go of what has been idle for long."""
         now = asyncio.get_running_loop().time()
-        while len(self._idle) > SHIMS_WARM and now - self._idle[0].idle_since_s > SHIM_IDLE_S:
+        while len(self._idle) > self._warm and now - self._idle[0].idle_since_s > SHIM_IDLE_S:
             self._let_go(self._idle.pop(0))
 
     def close(self) -> None:
@@ -113,7 +132,7 @@ class Pool:
         self._reap()
         if self._gate is not None:
             with contextlib.suppress(OSError):
-                os.unlink(os.path.join(self._folder, f"{self._name}.gate"))
+                os.unlink(os.path.join(self._folder, f"{self.name}.gate"))
             os.close(self._gate)
             self._gate = None
 
@@ -149,7 +168,7 @@ class Pool:
         """Ask for one shim. Raises OSError, of which ConnectionError says that the template is gone."""
         os.makedirs(self._folder, mode=0o700, exist_ok=True)  # somebody may have taken it away
         self._count += 1
-        stem = os.path.join(self._folder, f"{self._name}-{self._count}")
+        stem = os.path.join(self._folder, f"{self.name}-{self._count}")
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
             channel, end = socket.socketpair()
             ours.callback(channel.close)
@@ -190,7 +209,7 @@ class Pool:
     async def _in_time(self, template: socket.socket) -> bytes:
         """Its answer. One that stands still is as good as gone."""
         try:
-            return await asyncio.wait_for(self._answer(template), ANSWER_S)
+            return await asyncio.wait_for(self._answer(template), ANSWER_S if self._preload is None else LOADED_S)
         except TimeoutError:
             raise ConnectionResetError(errno.ECONNRESET, "the template does not answer") from None
 
@@ -210,7 +229,7 @@ class Pool:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         os.makedirs(self._base["output"], mode=0o700, exist_ok=True)
         if self._gate is None:
-            gate = os.path.join(self._folder, f"{self._name}.gate")
+            gate = os.path.join(self._folder, f"{self.name}.gate")
             self._gate = os.open(gate, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._gate, fcntl.LOCK_EX)
         ours, theirs = socket.socketpair()
@@ -225,7 +244,8 @@ class Pool:
             (os.POSIX_SPAWN_DUP2, theirs.fileno(), 3),
         ]
         try:
-            argv = [sys.executable, "-IS", "-X", "utf8", "-c", BEGIN]
+            loads = (BARE, ()) if self._preload is None else (LOADED, (self._preload,))
+            argv = [sys.executable, *loads[0], "-X", "utf8", "-c", BEGIN, *loads[1]]
             self._template_pid = os.posix_spawn(argv[0], argv, {}, file_actions=actions, setsigmask=[])
         except OSError:
             ours.close()

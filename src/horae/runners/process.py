@@ -13,24 +13,29 @@ import pwd
 import shutil
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
+from typing import Any
 
+from horae.core.activity import Work, redacted
 from horae.core.model import Bounds, Job, Order, Owner, Result
 from horae.core.preflight import Facts
 from horae.errors import Exhausted, Problem
 from horae.ports import Orphan, Settings
 from horae.runners.former import Former, end_marked
 from horae.runners.liveness import HOST, boot_id, gone, host_id
+from horae.runners.liveshim import LiveShim
 from horae.runners.pool import Pool
 from horae.runners.room import no_room
 from horae.runners.sandbox import problem, sandboxed
 from horae.runners.scopes import Scopes
 from horae.runners.scripts import facts_for
+from horae.runners.shim.landlock import version
 from horae.runners.shim.run import BEAT
 from horae.runners.spools import STREAMS, Gathered, found, lost, redact_file, spool_of
 from horae.secretfile import SecretFile
 
 NOTED_AFTER_S = 0.2  # a run that ends sooner is not worth a write that says which process it was
 OVERDUE_S = 10.0  # after its wall limit and its grace a run must have ended, or its shim stands still
+AGENTS = "horae.agents.work"  # what the shims of agents have loaded
 GONE = "its shim ended before it"
 ELSEWHERE = "it ran on another machine, whose gateway ended"
 
@@ -53,8 +58,11 @@ class ProcessRunner:
             "hidden": [folder, self._output, os.path.join(state, "audit.key"), self._secrets.path],
         }
         self._hidden = (state, os.path.dirname(self._secrets.path))
-        self._pool = Pool(folder, self._mine, base, scopes_of(settings))
-        self._former = Former(folder, self._mine)
+        scopes = scopes_of(settings)
+        self._pool = Pool(folder, self._mine, base, scopes)
+        self._agents = Pool(folder, f"{self._mine}.agents", base, scopes, preload=AGENTS, warm=1)
+        self._walls = {key: base[key] for key in ("home", "hidden")}
+        self._former = Former(folder, (self._pool.name, self._agents.name))
         self._reasons: dict[str, str] = {}
         self._notes: set[asyncio.Task[None]] = set()
 
@@ -80,7 +88,8 @@ class ProcessRunner:
         ready: Callable[[], Awaitable[None]],
     ) -> Result:
         """Start it, watch it to its end."""
-        shim = await self._pool.take(order.run_id)
+        pool = self._pool if order.task is None else self._agents
+        shim = await pool.take(order.run_id)
         timers: list[asyncio.TimerHandle] = []
 
         def begun(run: Gathered) -> None:
@@ -90,9 +99,7 @@ class ProcessRunner:
 
         try:
             await ready()  # nothing comes between this and the order
-            gathered = await shim.carry_out(
-                self._told(order, shim.folder), begun, collected=self._pool.is_collected(shim)
-            )
+            gathered = await shim.carry_out(self._told(order, shim.folder), begun, collected=pool.is_collected(shim))
             reason = self._reasons.pop(order.run_id, None)
             end = gathered.end
             if end is None:
@@ -103,7 +110,7 @@ class ProcessRunner:
             if (refusal := no_room(gathered)) is not None:
                 raise refusal
             result = await self._kept(gathered.result(order.bounds, reason), order.run_id, shim.folder, order.secrets)
-            self._pool.uncollected[order.run_id] = shim
+            pool.uncollected[order.run_id] = shim
             return result
         except asyncio.CancelledError:
             shim.left = True
@@ -112,16 +119,16 @@ class ProcessRunner:
             for timer in timers:
                 timer.cancel()
             self._reasons.pop(order.run_id, None)
-            self._pool.give_back(order.run_id)
+            pool.give_back(order.run_id)
 
-    async def warm(self) -> None:
-        """Have shims ready before they are needed, if there is room for them."""
+    async def warm(self, *, agents: bool = False) -> None:
+        """Have shims ready before they are needed, if there is room for them. Those for agents take seconds."""
         with contextlib.suppress(Exhausted):  # whoever needs one is told
-            await self._pool.warm()
+            await (self._agents if agents else self._pool).warm()
 
     def stop_all(self, reason: str) -> None:
         """End every live run; each says why. Asked again, what is left is killed at once."""
-        for run_id in list(self._pool.busy):
+        for run_id in [*self._pool.busy, *self._agents.busy]:
             self._reasons.setdefault(run_id, reason)
             self._ask(run_id)
 
@@ -130,7 +137,7 @@ class ProcessRunner:
 
         Asked again it does nothing: the engine asks at every look until the run has ended, and its grace must be its own.
         """
-        if run_id not in self._pool.busy:
+        if self._busy(run_id) is None:
             return self._former.cancel(run_id, reason)
         if run_id not in self._reasons:
             self._reasons[run_id] = reason
@@ -143,10 +150,16 @@ class ProcessRunner:
 
     def so_far(self, run_id: str) -> tuple[str, str] | None:
         """What a live run has printed until now: standard output and error."""
-        shim = self._pool.busy.get(run_id)
+        shim = self._busy(run_id)
         found = self._former.so_far(run_id) if shim is None or shim.run is None else shim.run.so_far()
         redact = self._secrets.redactor().text
         return None if found is None else (redact(found[0]), redact(found[1]))
+
+    def work_so_far(self, run_id: str) -> Work | None:
+        """What the agent of a live run has done until now."""
+        shim = self._busy(run_id)
+        found = self._former.work_so_far(run_id) if shim is None or shim.run is None else shim.run.work
+        return None if found is None else redacted(found, self._secrets.redactor().text)
 
     def gone(self, owner: Owner) -> bool:
         """Whether a gateway's process is proven to be no more (see `liveness.py`)."""
@@ -166,24 +179,30 @@ class ProcessRunner:
     def collected(self, run_id: str) -> None:
         """The way of a run is over here."""
         self._pool.collected(run_id)
+        self._agents.collected(run_id)
         self._former.collected(run_id)
 
     def close(self) -> None:
         """Let go of all shims. What runs, runs on."""
         self._pool.close()
+        self._agents.close()
+
+    def _busy(self, run_id: str) -> LiveShim | None:
+        return self._pool.busy.get(run_id) or self._agents.busy.get(run_id)
 
     def _ask(self, run_id: str) -> None:
-        task = asyncio.get_running_loop().create_task(
-            self._pool.busy[run_id].tell({"end": run_id, "why": self._reasons[run_id]})
-        )
+        shim = self._busy(run_id)
+        assert shim is not None, "only what is live is asked"
+        task = asyncio.get_running_loop().create_task(shim.tell({"end": run_id, "why": self._reasons[run_id]}))
         self._notes.add(task)
         task.add_done_callback(self._notes.discard)
 
     async def _kept(self, result: Result, run_id: str, folder: str | None, secrets: Sequence[str]) -> Result:
         """A result as it may be kept: without secrets, and what it has made in its shim's folder is its own."""
-        if not (result.stdout or result.stderr or result.killed or result.files):
+        if not (result.stdout or result.stderr or result.killed or result.files or result.work):
             return result
         redactor = self._secrets.redactor(secrets)
+        work = None if result.work is None else redacted(result.work, redactor.text)
         kept = os.path.join(self._output, run_id)
         if "files" in result.files and folder is not None:
             with contextlib.suppress(OSError):
@@ -197,12 +216,19 @@ class ProcessRunner:
         made = tuple(found(os.path.join(kept, "files"))) if "files" in result.files else ()
         killed = tuple(redactor.text(name) for name in result.killed)
         return replace(
-            result, stdout=redactor.text(result.stdout), stderr=redactor.text(result.stderr), killed=killed, made=made
+            result,
+            stdout=redactor.text(result.stdout),
+            stderr=redactor.text(result.stderr),
+            killed=killed,
+            made=made,
+            work=work,
         )
 
     def _told(self, order: Order, folder: str) -> dict[str, object]:
         """An order as its shim takes it."""
         said = told(order)
+        if order.task is not None:
+            return said | {"task": self._given(order, folder), "landlock": False}
         if order.sandbox == "off":
             return said
         bwrap = shutil.which("bwrap", path=self._settings.env.get("PATH", os.defpath)) or "bwrap"
@@ -217,6 +243,16 @@ class ProcessRunner:
             bwrap=bwrap,
         )
         return said | {"argv": argv, "boxed": True, "landlock": False}
+
+    def _given(self, order: Order, folder: str) -> dict[str, Any]:
+        """The task of an agent, with its run's own folder: where it works, unless its job says another, and may write."""
+        task = dict(order.task or {})
+        own = [folder, *((task["folder"],) if task["folder"] else ())]
+        return task | {
+            "folder": task["folder"] or folder,
+            "walls": {**self._walls, "own": own} if order.landlock and version() else None,
+            "env": {**order.env, "HORAE_OUTPUT": folder},
+        }
 
     def _note(self, run: Gathered, started: Callable[[int, int], Awaitable[None]]) -> None:
         async def note() -> None:

@@ -15,10 +15,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from stat import S_ISREG
-from typing import Any
+from typing import Any, cast
 
+from horae.core.activity import Work, work_of
 from horae.core.model import Bounds, Result, Used
-from horae.runners.shim.spool import CLEARED, OUTPUT, RESULT, STARTED, TAIL, Damaged, Newer, records
+from horae.runners.shim.spool import CLEARED, EVENT, OUTPUT, RESULT, STARTED, TAIL, Damaged, Newer, records
 from horae.timing.durations import duration_words
 
 READ_BYTES = 1024 * 1024
@@ -45,6 +46,8 @@ class Gathered:
     born: int | None = None
     head: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
     tail: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
+    events: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """What an agent has told."""
     end: dict[str, Any] | None = None
     cleared: dict[str, Any] | None = None
     damage: str | None = None
@@ -70,6 +73,22 @@ class Gathered:
             self.end = end
         elif kind == CLEARED:
             self.cleared = json.loads(payload)
+        elif kind == EVENT:
+            self._hear(payload)
+
+    def _hear(self, line: bytes) -> None:
+        """One line of an agent. One that says nothing is left out: it is the agent's own, and no damage."""
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            return
+        if isinstance(event, dict):
+            self.events.append(cast("dict[str, Any]", event))
+
+    @property
+    def work(self) -> Work | None:
+        """What an agent did; None where there was none."""
+        return work_of(self.events) if self.events else None
 
     def so_far(self) -> tuple[str, str]:
         """What it has printed until now, as far as the record keeps it."""
@@ -98,6 +117,7 @@ class Gathered:
             asked=end["found"],
             killed=tuple(end["killed"]),
             files=(*files, *(("files",) if end["left"] else ())),
+            work=self.work,
         )
 
 
@@ -111,7 +131,7 @@ def lost(gathered: Gathered, why: str) -> Result:
     if cleared is None or not cleared["proved"]:
         why += "; it is not proved that nothing of it is left"
     killed = tuple(cleared["killed"]) if cleared else ()
-    return Result(None, None, stdout, stderr, 0, 0, lost=why, killed=killed)
+    return Result(None, None, stdout, stderr, 0, 0, lost=why, killed=killed, work=gathered.work)
 
 
 def _in_words(kind: str, bounds: Bounds, reason: str | None) -> str:

@@ -246,7 +246,7 @@ REFUSALS = [
     # types
     (file('enabled: "false"'), 2, "enabled", "'false' in quotes is a text", "enabled: false, without quotes"),
     (file("enabled: no"), 2, "enabled", "must be true or false; it says no", "enabled: true or enabled: false"),
-    (file("agent: off"), 2, "agent", "must be true or false; it says off", None),
+    (file("agent: off"), 2, "agent", "must be true, false, or the name of an agent; it says off", None),
     (file("enabled: 0"), 2, "enabled", "must be true or false; it says 0", None),
     (file("enabled: [false]"), 2, "enabled", "must be true or false, not a list", None),
     (file("name: [a]"), 2, "name", "must be a name, not a list", None),

@@ -3,6 +3,9 @@
 It ends when its main process does, even if something that this left behind still holds its pipes. What is left is killed
 and named. It is over only when no child is left (`ECHILD`), or when the record says that this could not be proved.
 
+An agent's main process is no program: it is forked from this one, which has its libraries loaded (`agent.py`), and has a third
+pipe, on which it tells what it does, one line for each event. They become records as they come, and each is a sign of life.
+
 Whoever ends it says why: `wall`, `idle`, `output`, `memory`, `cpu`, `process`, or `asked`. First all of the tree is asked
 to end; what is still there after the grace is killed. To ask again kills at once.
 """
@@ -17,6 +20,7 @@ import sys
 import time
 from functools import partial
 
+from horae.runners.shim.agent import Events, fork_agent
 from horae.runners.shim.capture import Capture
 from horae.runners.shim.spool import OUTPUT, RESULT, STARTED, TAIL, printed, told
 from horae.runners.shim.tree import Tree, born, calm
@@ -36,6 +40,7 @@ UNTOLD_S = 0.02  # between looks for the end of what nothing tells of
 PROOF_S = 10.0  # so long a tree may take to be gone after KILL; then the record says that it is not proved
 NAMES_MAX = 20  # of those that had to be killed
 BEAT = ".beat"
+EVENTS = 2  # the pipe behind those of the two streams
 DEFAULTS = [signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD]
 _SESSION: dict[str, Any] = {"setsid": True} if sys.platform == "linux" else {"setpgroup": 0}
 
@@ -64,6 +69,7 @@ class Run:
         self._captures = [
             Capture(order["kept"], partial(free, self._spill(name)), order["output"]) for name in ("stdout", "stderr")
         ]
+        self._events = Events()
         self._beat: int | None = None
         """When it was last touched, by whatever clock."""
         self._untouched = _changed_at(folder)
@@ -98,16 +104,14 @@ class Run:
         opened: list[int] = []
         ends: list[int] = []
         try:
-            for _ in range(2):
+            for _ in range(2 if "task" not in order else 3):
                 r, w = os.pipe()
                 opened.append(r)
                 ends.append(w)
                 os.set_blocking(r, False)
             os.chdir(order["cwd"])
-            actions = [(os.POSIX_SPAWN_DUP2, ends[0], 1), (os.POSIX_SPAWN_DUP2, ends[1], 2)]
-            argv = order["argv"]
-            self._pid = os.posix_spawn(
-                argv[0], argv, env, file_actions=actions, setsigmask=[], setsigdef=DEFAULTS, **_SESSION
+            self._pid = (
+                self._spawned(env, ends) if "task" not in order else fork_agent(order["task"], env, ends, DEFAULTS)
             )
         except (OSError, ValueError) as error:
             for fd in opened:
@@ -119,7 +123,7 @@ class Run:
             for fd in ends:
                 os.close(fd)
             os.chdir("/")
-        self.pipes = dict(zip(opened, (0, 1), strict=True))
+        self.pipes = {fd: number for number, fd in enumerate(opened)}
         for fd in opened:
             poll.register(fd, select.POLLIN)
         try:
@@ -134,6 +138,11 @@ class Run:
             self._box.add(self._pid)
         self._flush_at = now + FLUSH_S
         return None
+
+    def _spawned(self, env: dict[str, str], ends: list[int]) -> int:
+        actions = [(os.POSIX_SPAWN_DUP2, ends[0], 1), (os.POSIX_SPAWN_DUP2, ends[1], 2)]
+        argv = self.order["argv"]
+        return os.posix_spawn(argv[0], argv, env, file_actions=actions, setsigmask=[], setsigdef=DEFAULTS, **_SESSION)
 
     # ── watch
 
@@ -163,8 +172,7 @@ class Run:
             del self.pipes[fd]
             os.close(fd)
             return False
-        self._captures[self.pipes[fd]].feed(data)
-        self._printed += len(data)
+        self._take(fd, data)
         self._last = time.monotonic()
         if self._flush_at is None:
             self._flush_at = self._last + FLUSH_S
@@ -229,14 +237,25 @@ class Run:
 
     def _take_news(self) -> bytes:
         news: list[bytes] = []
-        if not self._told and (self._status is None or self._printed):  # else the result is all that there is to tell
+        if not self._told and (
+            self._status is None or self._printed or self._events.any
+        ):  # else the result is all that there is to tell
             self._told = True
             since = born(self._pid) if self._status is None else 0
             news.append(told(STARTED, run=self.id, pid=self._pid, born=since, at=self._began_at))
+        news += self._events.fresh()
         for number, capture in enumerate(self._captures, 1):
             if data := capture.fresh():
                 news += printed(OUTPUT, number, data)
         return b"".join(news)
+
+    def _take(self, fd: int, data: bytes) -> None:
+        stream = self.pipes[fd]
+        if stream == EVENTS:
+            self._events.feed(data)
+        else:
+            self._captures[stream].feed(data)
+            self._printed += len(data)
 
     def _passed(self, now: float) -> str | None:
         """Which limit was passed."""
@@ -331,7 +350,7 @@ class Run:
         except BlockingIOError:
             return False
         if data:
-            self._captures[self.pipes[fd]].feed(data)
+            self._take(fd, data)
         return bool(data)
 
     def _left(self) -> bool:

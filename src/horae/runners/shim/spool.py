@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WRITTEN, ENDED = b".", b"!"  # what goes over the socket whenever something was written, and with a run's last record
 MAGIC = b"Hs"
 VERSION = 1
-OPENED, STARTED, OUTPUT, TAIL, RESULT, CLEARED = 1, 2, 3, 4, 5, 6
+OPENED, STARTED, OUTPUT, TAIL, RESULT, CLEARED, EVENT = 1, 2, 3, 4, 5, 6, 7
 PAYLOAD_BYTES_MAX = 512 * 1024  # no record is longer; what says so is damaged
 _HEAD = struct.Struct("<2sBBII")
 HEAD_BYTES = _HEAD.size

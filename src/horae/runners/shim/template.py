@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import json
 import os
 import select
@@ -19,6 +20,7 @@ import socket
 import sys
 
 from horae.runners.shim import shim
+from horae.runners.shim.agent import Agent
 from horae.runners.shim.spool import CLEARED, told
 from horae.runners.shim.tree import Tree, become_subreaper, born, calm, children
 
@@ -122,13 +124,16 @@ class Template:
                 self._dead.append((self._shims.pop(pid), status))
 
 
-def main(fd: int) -> None:
-    """The template, on the socket with that number."""
+def main(fd: int, preload: str | None = None) -> None:
+    """The template, on the socket with that number. `preload` names the module whose `main` works for agents."""
     os.closerange(fd + 1, 1 << 20)  # what the gateway was given by whoever started it: shims outlive both
     os.setsid()
     become_subreaper(b"horae-template")
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
+    if preload is not None:
+        Agent.work = importlib.import_module(preload).main
+    gc.collect()
     gc.disable()
     gc.freeze()
     Template(socket.socket(fileno=fd)).serve()
