@@ -1,8 +1,8 @@
-"""`secrets.toml` of a home: values that jobs get by name and that stand in no job file.
+"""The secrets of a home: values that jobs, providers and platforms get by name and that stand in no other file.
 
-A flat table, `NAME = "value"`, that nobody but its owner may read. It is looked at whenever somebody asks and read again
-when it has changed, so that a new value counts from the next run on. A name that is not in it is taken from the gateway's
-own environment.
+`secrets.toml` is a flat table, `NAME = "value"`, that nobody but its owner may read. It is looked at whenever somebody asks
+and read again when it has changed, so that a new value counts from the next run on. A name that is not in it is taken from
+the gateway's own environment, and one that is not there from the keyring of the operating system, where the settings say so.
 
 No error here shows a value.
 """
@@ -15,9 +15,12 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from stat import S_ISREG
 
+from horae.core.agentform import secret_names_of
 from horae.core.redact import Redactor
 from horae.errors import Invalid, Problem, Trouble
+from horae.keyrings import Ring, ring_of
 from horae.limits import SECRETS_BYTES_MAX
+from horae.ports import Settings
 
 NAME = "secrets.toml"
 _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
@@ -26,13 +29,23 @@ Stamp = tuple[int, ...]
 
 
 class SecretFile:
-    """The secrets of one home."""
+    """The secrets of one home. `known` are names whose values no text may show, whoever wrote it."""
 
-    def __init__(self, home: str, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, home: str, env: Mapping[str, str], *, ring: Ring | None = None, known: Sequence[str] = ()
+    ) -> None:
         self._path = self.path = os.path.join(home, NAME)
         self._env = env
+        self._ring = ring
+        self._known = tuple(known)
         self._read: tuple[Stamp | None, Mapping[str, str]] = (None, {})
-        self._redactors: dict[tuple[str, ...], tuple[Stamp | None, Redactor]] = {}
+        self._redactors: dict[tuple[str, ...], tuple[Stamp | None, int, Redactor]] = {}
+
+    @classmethod
+    def of(cls, settings: Settings) -> SecretFile:
+        """As the settings say."""
+        ring = ring_of(settings.home) if settings.keyring else None
+        return cls(settings.home, settings.env, ring=ring, known=secret_names_of(settings.agents))
 
     def values(self) -> Mapping[str, str]:
         """All of the file, by name; empty when there is none. Raises Invalid, Trouble."""
@@ -45,12 +58,19 @@ class SecretFile:
         try:
             values = self.values()
         except Problem as problem:
-            return {}, (f"{problem.message}: {problem.hint}" if problem.hint else problem.message,)
+            return {}, (_sentence(problem),)
         found = {name: said for name in names if (said := values.get(name, self._env.get(name))) is not None}
-        return found, tuple(_missing(name, self._path) for name in names if name not in found)
+        missing = [name for name in dict.fromkeys(names) if name not in found]
+        trouble: tuple[str, ...] = ()
+        if missing and self._ring is not None:
+            try:
+                found |= {name: said for name in missing if (said := self._ring.get(name)) is not None}
+            except Problem as problem:
+                trouble = (_sentence(problem),)
+        return found, (*(_missing(name, self._path) for name in missing if name not in found), *trouble)
 
     def redactor(self, names: Sequence[str] = ()) -> Redactor:
-        """What takes all of the file's values out of a text, and those that these names have from the environment.
+        """What takes all values of the file and of the keyring out of a text, and those that these names have elsewhere.
 
         When the file cannot be read, keys are still known by their shapes.
         """
@@ -58,12 +78,17 @@ class SecretFile:
             stamp, values = self._now()
         except Problem:
             stamp, values = None, {}
-        others = tuple(name for name in names if name not in values and name in self._env)
+        wanted = [name for name in dict.fromkeys((*self._known, *names)) if name not in values]
+        others = tuple(name for name in wanted if name in self._env)
+        ringed: Mapping[str, str] = {}
+        if self._ring is not None:
+            ringed = self._ring.known(name for name in wanted if name not in self._env)
+        version = 0 if self._ring is None else self._ring.version
         kept = self._redactors.get(others)
-        if kept is None or kept[0] != stamp:
-            kept = stamp, Redactor({**{name: self._env[name] for name in others}, **values})
+        if kept is None or kept[:2] != (stamp, version):
+            kept = stamp, version, Redactor({**ringed, **{name: self._env[name] for name in others}, **values})
             self._redactors[others] = kept
-        return kept[1]
+        return kept[2]
 
     def _now(self) -> tuple[Stamp | None, Mapping[str, str]]:
         try:
@@ -121,6 +146,10 @@ def _table(path: str, data: bytes) -> Mapping[str, str]:
 
 def _missing(name: str, path: str) -> str:
     return (
-        f'secret {name} has no value: add {name} = "…" to {path} (a file of mode 600), or set it in the gateway\'s '
-        "environment"
+        f'secret {name} has no value: run `horae secrets set {name}`, or add {name} = "…" to {path} (a file of mode 600), '
+        "or set it in the gateway's environment"
     )
+
+
+def _sentence(problem: Problem) -> str:
+    return f"{problem.message}: {problem.hint}" if problem.hint else problem.message

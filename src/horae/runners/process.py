@@ -50,7 +50,7 @@ class ProcessRunner:
         state = os.path.join(os.path.realpath(settings.home), "state")
         self._output = os.path.join(state, "output")
         folder, self._mine = spool_of(settings.home), name or os.urandom(8).hex()
-        self._secrets = SecretFile(settings.home, settings.env)
+        self._secrets = SecretFile.of(settings)
         base = {
             "home": os.path.dirname(state),
             "output": self._output,

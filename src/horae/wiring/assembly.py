@@ -96,7 +96,7 @@ def machine_of(settings: Settings) -> Machine:
     scoped, scopes = scopes_of(settings).usable()
     secrets: Problem | None = None
     try:
-        SecretFile(settings.home, settings.env).values()
+        SecretFile.of(settings).values()
     except Problem as problem:
         secrets = problem
     return Machine(version(), scoped, scopes, secrets)

@@ -110,7 +110,7 @@ def desk_of(settings: Settings, clock: Clock) -> Desk:
 
 def tools_of(settings: Settings, clock: Clock, ask: Tell) -> Tools:
     """What senders need of the world. `secrets.toml` is read anew when it has changed."""
-    secrets = SecretFile(settings.home, settings.env)
+    secrets = SecretFile.of(settings)
     return Tools(
         secrets=secrets.lookup,
         redact=lambda data: secrets.redactor().data(data),

@@ -133,7 +133,7 @@ class Heartbeat:
 
 def heartbeat_of(settings: Settings) -> Heartbeat:
     """That of a home. `secrets.toml` is read anew when it has changed."""
-    return Heartbeat(settings.heartbeat, SecretFile(settings.home, settings.env).lookup)
+    return Heartbeat(settings.heartbeat, SecretFile.of(settings).lookup)
 
 
 async def _pause(seconds: float) -> None:

@@ -133,7 +133,7 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
 
 def redact_of(settings: Settings) -> Callable[[str], str]:
     """What takes secrets out of texts that leave; by those that stand in `secrets.toml` at that time."""
-    secrets = SecretFile(settings.home, settings.env)
+    secrets = SecretFile.of(settings)
     return lambda text: secrets.redactor().text(text)
 
 
