@@ -32,6 +32,7 @@ BROAD_EXCEPT = (
     "engine/gateway.py",  # the loop that must go on
     "runners/",  # the border to other processes
     "control/server.py",  # the border to whoever asks: a fault of one use case must not end the gateway
+    "agents/work.py",  # the border to agents and their libraries: whatever they raise is how a run ended
     "aside.py",  # the border between two threads: whoever waits gets it
     "keyrings.py",  # the border to whatever keeps a keyring: it raises what it likes
     "store/writer.py",  # a group commit: an error belongs to the member that caused it, not to its neighbours

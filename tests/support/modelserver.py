@@ -134,6 +134,7 @@ class ModelServer:
 class _Handler(BaseHTTPRequestHandler):
     server_of: ModelServer
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing."""

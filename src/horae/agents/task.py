@@ -65,7 +65,7 @@ class Allow(TypedDict):
 
 
 class AgentProgram(TypedDict):
-    """An agent that is a program. Placeholders as in `core.agent.NamedAgent`; {base_url}, {key} and {prompt} are still in it."""
+    """An agent that is a program; {base_url}, {key} and {prompt} still stand in it (`core.agent.NamedAgent`)."""
 
     name: str
     command: list[str]
@@ -111,6 +111,8 @@ class Task(TypedDict):
     """The prompt of an earlier run, to be given as it was."""
     state: str | None
     """From where it goes on."""
+    held: int
+    """How often it was given back already since its provider could not answer."""
     decision: dict[str, Any] | None
     """What a person said about the call that it waited for: `approved`, `by`, `reason`, `digest`."""
     models: list[ModelCall]

@@ -15,10 +15,13 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
+from horae.agents.onward import CARRIED
 from horae.clock import SystemClock
+from horae.runners.shim.spool import PAYLOAD_BYTES_MAX
 
 TEXT_CHARS_MAX = 16_000
 LONG_CHARS_MAX = 400_000  # of a prompt, of what is watched, and of a state
+LINE_BYTES_MAX = PAYLOAD_BYTES_MAX - 1024  # a longer line is left out by the shim
 BYTES_MAX = 4 * 1024 * 1024  # of the trace
 LONG = {("prompt", "text"), ("watched", "text"), ("end", "state")}
 ALWAYS = frozenset({"prompt", "watched", "ask", "model", "usage", "end"})
@@ -32,6 +35,8 @@ class Tell:
         clock = SystemClock()
         self._fd, self._lock, self._told, self._full = fd, threading.Lock(), 0, False
         self._keys = tuple(sorted({key for key in keys if len(key) >= 4}, key=len, reverse=True))
+        self.carried: list[dict[str, Any]] = []
+        """What must be told again by a run that goes on later."""
         self._now = now or (lambda: clock.now().timestamp())
 
     def event(self, kind: str, **values: Any) -> bool:
@@ -39,6 +44,8 @@ class Tell:
         said = {"kind": kind, "at": round(self._now(), 3)}
         said |= {key: self._clipped(value, _most(kind, key)) for key, value in values.items()}
         line = _line(said)
+        if len(line) > LINE_BYTES_MAX:
+            line = _line(_shortened(said, len(line)))
         with self._lock:
             if kind not in ALWAYS and self._told + len(line) > BYTES_MAX:
                 if not self._full:
@@ -47,6 +54,8 @@ class Tell:
                 return False
             if kind not in ALWAYS:
                 self._told += len(line)
+            if kind in CARRIED:
+                self.carried.append(said)
             self._write(line)
         return True
 
@@ -78,6 +87,16 @@ class Tell:
 
 def _most(kind: str, key: str) -> int:
     return LONG_CHARS_MAX if (kind, key) in LONG else TEXT_CHARS_MAX
+
+
+def _shortened(said: dict[str, Any], size: int) -> dict[str, Any]:
+    """Without a part of its longest text. A state is whole or of no use."""
+    key = max((key for key, value in said.items() if isinstance(value, str)), key=lambda key: len(said[key]))
+    if key == "state":
+        return said | {key: None}
+    share = len(json.dumps(said[key], ensure_ascii=False).encode("utf-8", "replace"))
+    keep = max(0, share - (size - LINE_BYTES_MAX) - 64) / share
+    return said | {key: said[key][: int(len(said[key]) * keep * 0.9)] + "…"}
 
 
 def _line(said: Mapping[str, Any]) -> bytes:

@@ -1,0 +1,94 @@
+"""The library's model for a model call, with an HTTP client of our own.
+
+The client takes nothing from the environment, follows no redirect with a key, and does not repeat a call: whoever cannot
+answer now is waited for between runs, not in them. What takes time to build is built once, when this module is loaded.
+"""
+
+from __future__ import annotations
+
+import inspect
+import ssl
+from typing import Any
+
+import httpx2
+from anthropic import AsyncAnthropic
+from openai import AsyncOpenAI
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.models import Model, infer_model
+from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.providers import Provider, infer_provider_class
+from pydantic_ai.providers.anthropic import AnthropicProvider
+from pydantic_ai.providers.openai import OpenAIProvider
+
+from horae import __version__
+from horae.agents.stop import Stop
+from horae.agents.task import ModelCall
+
+CONNECT_S, WRITE_S, READ_S = 10.0, 60.0, 60.0
+TIMEOUT = httpx2.Timeout(connect=CONNECT_S, read=READ_S, write=WRITE_S, pool=CONNECT_S)
+NO_KEY = "none"  # the libraries want a word, and a provider that asks for no key does not read it
+CERTIFICATES = ssl.create_default_context()
+
+
+def client_of() -> httpx2.AsyncClient:
+    """Of one run. `READ_S` bounds the silence in a stream."""
+    return httpx2.AsyncClient(
+        verify=CERTIFICATES,
+        trust_env=False,
+        follow_redirects=False,
+        timeout=TIMEOUT,
+        headers={"user-agent": f"Horae/{__version__}"},
+    )
+
+
+def model_of(call: ModelCall, http: httpx2.AsyncClient) -> Model:
+    """The model. Raises `Stop` where there is no way to it."""
+    key, base_url = call["key"] or NO_KEY, call["base_url"]
+    match call["kind"]:
+        case "openai" | "openai-responses":
+            client = AsyncOpenAI(
+                api_key=key,
+                base_url=base_url or "https://api.openai.com/v1",
+                http_client=http,
+                max_retries=0,
+                timeout=TIMEOUT,
+            )
+            provider = OpenAIProvider(openai_client=client)
+            kind = OpenAIChatModel if call["kind"] == "openai" else OpenAIResponsesModel
+            return kind(call["id"], provider=provider)
+        case "anthropic":
+            anthropic = AsyncAnthropic(
+                api_key=key,
+                base_url=base_url or "https://api.anthropic.com",
+                http_client=http,
+                max_retries=0,
+                timeout=TIMEOUT,
+            )
+            return AnthropicModel(call["id"], provider=AnthropicProvider(anthropic_client=anthropic))
+        case _:
+            return _other(call, key, http)
+
+
+def _other(call: ModelCall, key: str, http: httpx2.AsyncClient) -> Model:
+    """Of a kind that the library knows by its name."""
+    kind = call["kind"]
+    given: dict[str, Any] = {"api_key": key, "http_client": http}
+    if call["base_url"] is not None:
+        given["base_url"] = call["base_url"]
+
+    def provider(name: str) -> Provider[Any]:
+        found = infer_provider_class(name)
+        known = inspect.signature(found).parameters
+        if "base_url" in given and "base_url" not in known:
+            raise Stop("failed", f"providers of kind {kind} have no `base_url` of their own: use the kind openai")
+        return found(**{name: value for name, value in given.items() if name in known})
+
+    try:
+        return infer_model(f"{kind}:{call['id']}", provider_factory=provider)
+    except ImportError as error:
+        raise Stop("failed", f"providers of kind {kind} need a package that is not installed: {error}") from error
+    except (UserError, ValueError, TypeError) as error:
+        raise Stop(
+            "failed", f"the model {call['name']} cannot be reached by a provider of kind {kind}: {error}"
+        ) from error

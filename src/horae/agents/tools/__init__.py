@@ -1,0 +1,1 @@
+"""What an agent may use, one module a toolset. What is not granted does not exist for it."""
