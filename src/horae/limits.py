@@ -66,6 +66,8 @@ SHIM_IDLE_S = 60.0  # those beyond that end after so long without a run
 SPOOL_BYTES = 4 * 1024 * 1024  # a spool that has grown beyond this is begun anew, once all of it has been collected
 MESSAGE_CHARS_MAX = 8000  # of a failure's evidence in an alert
 ATTACHMENTS_MAX = 20  # files that one result names: more is a folder, and is sent as an archive
+CONFIG_BYTES_MAX = 4 * 1024 * 1024  # of a config.toml that a command changes: ten thousand models have one
+SECRET_BYTES_MAX = 64 * 1024  # of one value that is set by a command: keys and certificates have a few KiB
 SECRETS_BYTES_MAX = 1024 * 1024  # of secrets.toml: it is kept in memory, and each value is looked for in all output
 MEMORY_BYTES_MIN = 1024 * 1024  # of `limits.memory`: no program starts in less, and `512` was meant as `512M`
 
@@ -89,6 +91,10 @@ SCHEMA_CHARS_MAX = 20_000  # of a JSON schema: it goes with each call
 URL_CHARS_MAX = 2000
 TURNS_DEFAULT = 50  # model calls of a run: whoever needs more is lost, or says so
 TOKENS_DEFAULT = 1_000_000  # of a run whose job and settings say nothing: a long day's work of an agent, and no more
+DAY_SHARE = 0.25  # of a day's budget that a run without a limit of its own may reserve: some others find something left
+CAUSES_MAX = 20  # runs of which each started the next one by `after`: a chain that long goes round in a circle
+GO_ON_DEFAULT_S = 60.0  # until a run goes on that was given back without a word about when
+SCRIPT_OF_AGENT_S = 600.0  # of the script before an agent: it collects, and the agent does the work
 AGENT_IDLE_DEFAULT_S = 600.0  # an agent that says nothing for so long hangs: an answer takes a minute or two
 
 # Who hears of it

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Any, cast
 
+from horae.app.agentview import lacking, odd, resolved
 from horae.app.completed import refuse_completed, way_round
 from horae.app.decided import aftermath, decided
 from horae.app.reload import absorb, checked, plan_of
@@ -35,7 +36,10 @@ SWITCHED_AT_ONCE = 1000  # jobs that are paused or resumed in one transaction
 NAME_TRIES = 20
 WHY_CELLS = 120  # of what is damaged
 EMPTY_FILE = "---\n---\n"
-LOOKED_AT = ("script", "command", "deliver", "alerts", "origin", "agent", "exclude")  # fields that preflight judges
+LOOKED_AT = (  # fields that preflight judges
+    *("script", "command", "deliver", "alerts", "origin", "agent", "exclude", "prompt", "skills", "model", "fallbacks"),
+    *("tools", "approve", "after", "context_from", "watch", "schema", "limits", "secrets"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,8 @@ def add_job(home: Home, *, schedule: str, fields: Mapping[str, Any], paused: boo
     """Make a job. `fields` are keys of a job file, in the forms that the file takes."""
     if not any(fields.get(key) for key in ("prompt", "script", "command")):
         raise Invalid(
-            "it is not said what to do", "name a script in scripts/ with --script FILE, or a program with --command"
+            "it is not said what to do",
+            "write a prompt, name a script in scripts/ with --script, or a program with --command",
         )
     now = home.clock.now()
     timezone = str(fields.get("timezone") or home.settings.timezone)
@@ -240,6 +245,7 @@ def remove_job(home: Home, *, job: str) -> Json:
 
 def ready(home: Home, job: Job) -> tuple[str, ...]:
     """Why a job could not run now; empty when it could."""
+    job = resolved(home, job)
     reader = home.read()
     try:
         closed = {item["address"]: str(item["reason"]) for item in reader.closed_targets()}
@@ -250,7 +256,19 @@ def ready(home: Home, job: Job) -> tuple[str, ...]:
         why = home.targets.problem(target, job.origin)
         return shut(home.targets.resolve(target, job.origin), closed) if why is None and closed else why
 
-    return preflight(job, home.facts(job), unreachable, home.settings.calendars)
+    found = preflight(job, home.facts(job), unreachable, home.settings.calendars)
+    return (*found, *lacking(home, job))
+
+
+def blocked_and_ready(home: Home) -> list[str]:
+    """Ids of jobs that were blocked, and could run now."""
+    reader = home.read()
+    try:
+        blocked = [reader.find_job(item["id"]) for item in reader.blocked()]
+    finally:
+        reader.close()
+    jobs = [job for row in blocked if (job := _definition(row)) is not None]
+    return [job.id for job in jobs if not ready(home, job)]
 
 
 def clock_policy(row: Row) -> Json:
@@ -318,6 +336,7 @@ def _written(
 
 
 def _odd(home: Home, job: Job, schedule: Schedule) -> Iterator[str]:
+    yield from odd(home, resolved(home, job))
     s = home.settings
     own: Json = {"calendars": s.calendars, "groups": s.groups, "labels": s.labels, "shared": s.store is not None}
     return policies.warnings(job, schedule.set, home.clock.now(), **own)

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from horae.app.completed import wants_schedule
+from horae.core.agent import default_model
 from horae.core.cadence import DAMAGE, anchor_of, grace_of, schedule_of
 from horae.core.identity import new_job_id
 from horae.core.jobfile import cadence_digest, edit, read
@@ -217,7 +218,8 @@ def _upsert(home: Home, tx: Tx, job: Job, signature: str, actor: str) -> tuple[s
         )
     _refuse_twins(home.folder.inside(tx), job, row)
     schedule = plan_of(job, row, tx.now)
-    return tx.jobs.upsert(job, signature=signature, meaning=schedule.meaning, actor=actor), schedule
+    frozen = default_model(home.settings.agents)
+    return tx.jobs.upsert(job, signature=signature, meaning=schedule.meaning, actor=actor, frozen=frozen), schedule
 
 
 def _still_says(home: Home, tx: Tx, slug: str, signature: str) -> bool:
@@ -259,7 +261,7 @@ def plan_of(job: Job, row: dict[str, Any] | None, now: datetime) -> Schedule:
             expected="a new schedule",
             completed_reason=reason,
         )
-    if not same and schedule.set.next_after(now - grace_of(schedule.set)) is None:
+    if not same and not schedule.set.is_empty and schedule.set.next_after(now - grace_of(schedule.set)) is None:
         raise _without_slots(job, anchor, now)
     return schedule
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 from typing import Any
 
+from horae.app.agentview import agent_view, prompt_of, resolved
 from horae.app.completed import refuse_completed
 from horae.app.jobs import NO_GATEWAY, damage_of, find, ready
 from horae.app.status import store_now
@@ -81,15 +82,19 @@ def _waits(home: Home, reader: Reader, row: Record) -> str:
     return row["reason"] or "no gateway has taken it up yet (`parallel` says how many runs may be live at once)"
 
 
-def rehearse(home: Home, *, job: str) -> Json:
+def rehearse(home: Home, *, job: str, input: str | None = None) -> Json:
     """What a run would start, without starting it."""
     found = find(home, job)
     refuse_completed(found.row, "run", home.clock.now())
     if found.job is None:
         says = f"{found.row['slug']}: {damage_of(found.row) or 'it has never been valid'}"
         raise Refused(says, "`horae doctor` says what is wrong with it")
-    facts = home.facts(found.job)
-    limits = found.job.limits
+    whole = resolved(home, found.job)
+    facts, limits = home.facts(whole), whole.limits
+    agent = {"agent": None, "prompt": None}
+    if whole.agent:
+        sent = prompt_of(home, found.row, whole, extra=input)
+        agent = {"agent": agent_view(home, whole, found.job.model is not None), "prompt": sent}
     return {
         "job": {"id": found.row["id"], "slug": found.row["slug"], "name": found.row["name"]},
         "argv": list(facts.argv),
@@ -97,6 +102,7 @@ def rehearse(home: Home, *, job: str) -> Json:
         "wall_s": limits.wall_s if limits.wall_s is not None else WALL_DEFAULT_S,
         "deliver": list(found.job.deliver),
         "problems": list(ready(home, found.job)),
+        **agent,
     }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from horae.app.agentview import agent_view, prompt_of
+from horae.app.agentview import resolved as with_model
 from horae.app.jobs import clock_policy, damage_of, find, gone_words, ready
 from horae.app.upcoming import upcoming
 from horae.core.cadence import DAMAGE
@@ -18,8 +20,8 @@ T = TypeVar("T")
 NO_POLICY = {"gap": None, "repeat": None}
 
 
-def show_job(home: Home, *, job: str) -> Json:
-    """One job: its definition, what it resolves to, its state, and its next slots."""
+def show_job(home: Home, *, job: str, prompt: bool = False) -> Json:
+    """One job: its definition, what it resolves to, its state, and its next slots; with `prompt`, what would be sent."""
     found = find(home, job)
     row = found.row
     reader = home.read()
@@ -32,12 +34,17 @@ def show_job(home: Home, *, job: str) -> Json:
     finally:
         reader.close()
     resolved: Json = {"model": None, "tools": [], "targets": [], "alerts": [], "limits": {}, "argv": [], "problems": []}
+    sent: Json | None = None
     resolved["clock_change"] = _if_sound(lambda: clock_policy(row), NO_POLICY)
     damage = damage_of(row)
     if damage is not None:
         resolved["problems"] = [damage]
     if found.job is not None:
-        facts = home.facts(found.job)
+        whole = with_model(home, found.job)
+        facts = home.facts(whole)
+        if whole.agent:
+            resolved |= agent_view(home, whole, found.job.model is not None)
+            sent = prompt_of(home, row, whole) if prompt else None
         resolved |= {
             "targets": _resolved(home, found.job.deliver, found.job.origin),
             "alerts": _resolved(home, found.job.alerts or home.settings.alerts.to, found.job.origin),
@@ -54,6 +61,7 @@ def show_job(home: Home, *, job: str) -> Json:
         "slots": slots,
         "runs": runs,
         "file": f"jobs/{row['slug']}.md",
+        "prompt": sent,
     }
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from horae import config
+from horae.cli.agentoptions import agent_fields, agent_options, agent_rows, resolved_rows
 from horae.cli.editor import edited
 from horae.cli.notices import notice_fields, notice_options, notice_rows
 from horae.cli.output import Output, brief
@@ -41,8 +42,6 @@ def _field_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--agent", action=BooleanOptionalAction, default=None, help="with --no-agent the script is the whole job"
     )
-    parser.add_argument("--skill", metavar="S", action="append", help="a skill; may be repeated")
-    parser.add_argument("--model", metavar="M", help="the model for an agent")
     parser.add_argument("--repeat", metavar="N", help="how many times it runs, or `forever`")
     parser.add_argument("--limit", metavar="K=V", action="append", help="for example wall=20m,output=64k")
     parser.add_argument(
@@ -51,6 +50,7 @@ def _field_options(parser: ArgumentParser) -> None:
         metavar="K=V",
         help="for times that the clock skips or shows twice: gap=skip,repeat=both",
     )
+    agent_options(parser)
     running_options(parser)
     policy_options(parser)
     notice_options(parser)
@@ -65,10 +65,8 @@ def fields_of(args: Namespace) -> dict[str, Any]:
         "timezone": args.timezone,
         "script": args.script,
         "command": words_of(args.command) if args.command else None,
-        "agent": args.agent,
-        "skills": args.skill,
-        "model": args.model,
         "repeat": args.repeat,
+        **agent_fields(args),
         **running_fields(args),
         **policy_fields(args),
         **notice_fields(args),
@@ -181,14 +179,17 @@ def _in_editor(house: House, job: str, output: Output) -> int:
 def options_show(parser: ArgumentParser) -> None:
     """What `show` takes."""
     _job(parser)
-    parser.add_argument("--prompt", action="store_true", help="the whole prompt; without it only how it begins")
+    parser.add_argument("--prompt", action="store_true", help="exactly what an agent would be sent, and nothing else")
 
 
 def do_show(args: Namespace, output: Output) -> int:
     """Show one job."""
-    answer = open_house(args.home).view("app.views", "show_job", job=args.job)
+    answer = open_house(args.home).view("app.views", "show_job", job=args.job, prompt=args.prompt)
 
     def render() -> None:
+        if args.prompt:
+            output.outside((answer["prompt"] or {"prompt": answer["job"].get("prompt") or ""})["prompt"])
+            return
         job, state, resolved = answer["job"], answer["state"], answer["resolved"]
         paused: dict[str, Any] = state["paused"] or {}
         problem: dict[str, Any] = state["problem"] or {}
@@ -204,7 +205,9 @@ def do_show(args: Namespace, output: Output) -> int:
             ("meaning", f"{brief(answer['meaning'])} ({state['timezone']})" if answer["meaning"] else None),
             ("clock change", policy_words(resolved["clock_change"], job["clock_change"] or {})),
             *policy_rows(job),
-            ("starts", shlex.join(resolved["argv"])),
+            ("starts", shlex.join(resolved["argv"]) or None),
+            *resolved_rows(resolved),
+            *agent_rows(job),
             *running_rows(job),
             ("limits", ", ".join(f"{key} {value}" for key, value in limits.items() if value is not None)),
             ("delivers to", ", ".join(resolved["targets"])),
@@ -213,7 +216,7 @@ def do_show(args: Namespace, output: Output) -> int:
         ])  # fmt: skip
         if job.get("prompt"):
             lines = job["prompt"].split("\n")
-            shown = lines if args.prompt else lines[:PROMPT_LINES]
+            shown = lines[:PROMPT_LINES]
             output.text("prompt:")
             output.outside("\n".join(shown))
             if len(shown) < len(lines):

@@ -8,6 +8,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
+from horae.cli.agentoptions import resolved_rows
 from horae.cli.output import Output
 from horae.errors import Unavailable, Usage
 from horae.timing.durations import duration_words, short_duration
@@ -39,7 +40,7 @@ def do_run(args: Namespace, output: Output) -> int:
     """Run a job now."""
     house = open_house(args.home)
     if args.dry:
-        return _rehearse(house, args.job, output)
+        return _rehearse(house, args.job, args.input, output)
     if args.wait and house.gateway() is None:
         raise Unavailable("no gateway is running, so there is nothing to wait for", "start one with `horae up`")
     answer = house.call("run", job=args.job, input=args.input)
@@ -49,16 +50,21 @@ def do_run(args: Namespace, output: Output) -> int:
     return _show_end(house, answer, output)
 
 
-def _rehearse(house: House, job: str, output: Output) -> int:
-    answer = house.view("app.runs", "rehearse", job=job)
+def _rehearse(house: House, job: str, input: str | None, output: Output) -> int:
+    answer = house.view("app.runs", "rehearse", job=job, input=input)
+    agent = answer["agent"]
 
     def render() -> None:
         output.pairs([
-            ("would start", shlex.join(answer["argv"]) or "nothing"),
+            ("would start", shlex.join(answer["argv"]) or ("nothing" if agent is None else None)),
+            *(() if agent is None else resolved_rows(agent)),
             ("in", answer["cwd"]),
             ("ends it after", duration_words(round(answer["wall_s"]))),
             ("delivers to", ", ".join(answer["deliver"])),
         ])  # fmt: skip
+        if answer["prompt"] is not None:
+            output.text("prompt:")
+            output.outside(answer["prompt"]["prompt"])
         for problem in answer["problems"]:
             output.text(output.paint(f"would be blocked: {problem}", "red"))
 

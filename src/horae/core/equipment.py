@@ -60,6 +60,8 @@ class Given:
     """From where it goes on; None: from the beginning."""
     decision: Mapping[str, Any] | None = None
     """What a person said: `approved`, `by`, `reason`, `digest` of the call that it is about."""
+    held: int = 0
+    """How often its provider could not answer so far."""
     prompt: str | None = None
     """Of a replay."""
     reasons: tuple[str, ...] = ()

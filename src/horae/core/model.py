@@ -334,4 +334,4 @@ class Order:
     secrets: tuple[str, ...] = ()
     """Names of the secrets that it may see: nothing that it prints may show their values."""
     task: Mapping[str, Any] | None = None
-    """What an agent is to do (`agents/task.py`). `argv` is empty then."""
+    """What an agent is to do (`agents/task.py`); no program is started then."""

@@ -5,6 +5,7 @@ The rules for work without an agent:
 - exit 0: the trimmed standard output is the message; nothing printed is a silent success. A last line as in
   `scriptresult` says more: another message, silence, or that the work failed after all. So do the words of `silence`.
 - not 0, a signal, a limit, or not startable: an alert with the reason and the evidence, never silent.
+- an agent has said how it ended (`agentoutcome`).
 - ended by a person: cancelled, told as such. Ended because the gateway stopped: cancelled too.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from horae.core.agentoutcome import judge_agent
 from horae.core.model import Ending, Result
 from horae.core.scriptresult import Said, said
 from horae.core.silence import SILENT, failure_in, is_silent
@@ -59,6 +61,8 @@ def _judged(name: str, result: Result) -> Ending:
     if result.ended_by is not None:
         event = "fail" if result.ended_by.startswith(LIMITS_HIT) else "cancel"
         return _alert(name, event, result.ended_by, result)
+    if result.work is not None:
+        return judge_agent(name, result, result.work)
     if result.signal is not None:
         return _alert(name, "fail", f"ended by signal {result.signal}", result)
     if result.exit_code != 0:
@@ -89,8 +93,8 @@ def gist(ending: Ending) -> str:
     """The one line to recognise an ending by: how the message begins, or where the trouble's own words end."""
     if not ending.alert:
         return ending.message.split("\n", 1)[0]
-    if ending.result is None:
-        return ""  # there was no program; the reason says it all
+    if ending.result is None or ending.result.work is not None:
+        return ""  # there was no program, or it has said it in one sentence: the reason says it all
     told = said(ending.result.stdout)
     if told.structured and told.message:
         return told.message.split("\n", 1)[0]

@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from horae.core.agentfacts import AgentFacts
 from horae.core.exclusion import Calendar, unknown_calendars
 from horae.core.model import Job
 from horae.core.target import shown_target
@@ -26,6 +27,8 @@ class Facts:
     problems: tuple[str, ...] = ()
     secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """Values that the run gets as environment variables."""
+    agent: AgentFacts | None = None
+    """Of a job with an agent."""
 
 
 def preflight(

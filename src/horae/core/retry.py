@@ -6,8 +6,9 @@ Rules:
 2. Only what is *known* to have failed is tried again: the program ended by itself with another status than 0 or by a
    signal, said so itself, or used more output, memory, computing time or processes than it may (`failure`), a limit of
    its time ended it (`timeout`), or it could not be started at all (`start`). `on` says which of them; all of them when
-   it is absent. How a run ended that nobody saw (`unknown`) is no such knowledge, and a person decides. Whoever cancels
-   a run means it. What was blocked has started nothing, and would be blocked again.
+   it is absent. An agent that reached a limit of turns, tokens or money, made no progress, or asked for what it may not
+   do would do so again, and is not tried again. How a run ended that nobody saw (`unknown`) is no such knowledge, and a
+   person decides. Whoever cancels a run means it. What was blocked has started nothing, and would be blocked again.
 3. The first pause is `backoff` and each further one twice the one before, up to `ceiling`. To it comes up to a quarter,
    which follows from the occurrence key and the attempt: jobs that failed together are not tried again together, and the
    same attempt always waits equally long. Pauses rise until the ceiling, and never pass it.
@@ -23,6 +24,7 @@ from datetime import datetime
 from hashlib import sha1
 from typing import get_args
 
+from horae.core.agentoutcome import FINAL
 from horae.core.model import Cause, Ending, Job
 from horae.core.outcome import TIME_LIMITS
 from horae.limits import BACKOFF_DEFAULT_S, CEILING_DEFAULT_S
@@ -57,6 +59,8 @@ def gives_way(job: Job, due: datetime, next_due: datetime | None) -> bool:
 def cause_of(ending: Ending) -> Cause | None:
     """Why an attempt is known to have failed; None when it did not, or when nobody knows."""
     if ending.event != "fail" or ending.result is None:
+        return None
+    if ending.result.work is not None and ending.result.work.how in FINAL:
         return None
     if ending.result.refused is not None:
         return "start"

@@ -21,11 +21,13 @@ from datetime import datetime
 from typing import NamedTuple
 
 from horae.core.delivery import Parcel, Receipt
+from horae.core.equipment import Given
 from horae.core.model import Claim, End, Ending
 from horae.core.outcome import blocked, judge
 from horae.core.preflight import preflight
 from horae.core.retry import retry_delay
 from horae.core.skew import ahead
+from horae.core.wish import wish_of
 from horae.engine.addressing import hearers, manner_of, of_end
 from horae.engine.orders import order_for
 from horae.engine.sending import prepare
@@ -98,8 +100,12 @@ async def fire(claim: Claim, p: Ports) -> None:
             await conclude(claim, blocked(claim.job.name, reasons), p)
             return
         async with p.slots.turn(claim.job.priority):
+            given = await equipped(claim, p)
+            if given is not None and given.reasons:
+                await conclude(claim, blocked(claim.job.name, given.reasons), p)
+                return
             started = await p.store.together(start, claim)
-            order = order_for(claim, facts, p.settings)
+            order = order_for(claim, facts, p.settings, given)
             result = await p.runner.run(order, p.noted(claim), lambda: ready(p))  # run
     except Closed as closed:
         await p.store.commit(lambda tx, why=str(closed): tx.runs.refuse(claim, why))
@@ -108,6 +114,14 @@ async def fire(claim: Claim, p: Ports) -> None:
         await p.store.commit(lambda tx, why=refusal.message: tx.runs.refuse(claim, why))
     else:
         await conclude(claim, judge(claim.job.name, result), p, started)
+
+
+async def equipped(claim: Claim, p: Ports) -> Given | None:
+    """What an agent's run is given, with what it may spend put aside for it; None for a run without an agent."""
+    if not claim.job.agent:
+        return None
+    wish = wish_of(claim.job, p.settings.agents, p.settings.timezone, p.clock.now())
+    return await p.store.commit(lambda tx: tx.agents.equip(claim, wish))
 
 
 async def ready(p: Ports) -> None:
@@ -143,7 +157,7 @@ async def conclude(claim: Claim, ending: Ending, p: Ports, started: datetime | N
     """Write the end, fill the outbox and settle, in one transaction."""
     job = claim.job
     to, alerts = of_end(job, claim.run_id, p.targets, p.settings, p.clock.now(), alert=ending.alert)
-    again = retry_delay(job, ending, claim.failures + 1, claim.key)
+    again = ending.again_s or retry_delay(job, ending, claim.failures + 1, claim.key)
     await p.store.together(end, End(claim, ending, to, alerts, manner_of(job, p.settings), started, again))  # settle
 
 

@@ -8,27 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta, timezone
+from typing import Any
 
+from horae.core.equipment import Given
 from horae.core.model import Bounds, Claim, Job, Order
 from horae.core.preflight import Facts
-from horae.limits import KEPT_BYTES_MAX, KILL_GRACE_S, OUTPUT_BYTES_DEFAULT, PROCESSES_DEFAULT, WALL_DEFAULT_S
+from horae.engine.tasks import task_for
+from horae.limits import (
+    AGENT_IDLE_DEFAULT_S,
+    KEPT_BYTES_MAX,
+    KILL_GRACE_S,
+    OUTPUT_BYTES_DEFAULT,
+    PROCESSES_DEFAULT,
+    WALL_DEFAULT_S,
+)
 from horae.ports import Settings
 
 PASSED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "XDG_RUNTIME_DIR")
 PASSED_PREFIX = "LC_"
 
 
-def order_for(claim: Claim, facts: Facts, settings: Settings) -> Order:
-    """Everything that the runner needs, decided."""
+def order_for(claim: Claim, facts: Facts, settings: Settings, given: Given | None = None) -> Order:
+    """Everything that the runner needs, decided. `given` is what an agent gets."""
+    task: dict[str, Any] | None = None
+    if facts.agent is not None and given is not None:
+        task = task_for(claim, facts.agent, given, facts.secrets, environment(claim, settings, {}))
     return Order(
         run_id=claim.run_id,
         argv=facts.argv,
         cwd=facts.cwd,
-        env=environment(claim, settings, facts.secrets),
+        env=environment(claim, settings, facts.secrets if task is None else {}),
         bounds=bounds_of(claim.job),
         landlock=claim.job.landlock and settings.landlock,
         sandbox=claim.job.sandbox,
         secrets=claim.job.secrets,
+        task=task,
     )
 
 
@@ -36,14 +50,14 @@ def bounds_of(job: Job) -> Bounds:
     """What a run of the job may use."""
     limits = job.limits
     wall = limits.wall_s if limits.wall_s is not None else WALL_DEFAULT_S
-    by_script = job.script is not None and limits.script_s is not None and limits.script_s < wall
+    by_script = job.script is not None and not job.agent and limits.script_s is not None and limits.script_s < wall
     return Bounds(
         wall_s=limits.script_s if by_script and limits.script_s is not None else wall,
         grace_s=KILL_GRACE_S,
         kept_bytes=KEPT_BYTES_MAX,
         output_bytes=limits.output_bytes or OUTPUT_BYTES_DEFAULT,
         processes=limits.processes or PROCESSES_DEFAULT,
-        idle_s=limits.idle_s,
+        idle_s=limits.idle_s or (AGENT_IDLE_DEFAULT_S if job.agent else None),
         memory_bytes=limits.memory_bytes,
         cpu_s=limits.cpu_s,
         by_script=by_script,

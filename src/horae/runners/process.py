@@ -20,6 +20,7 @@ from horae.core.model import Bounds, Job, Order, Owner, Result
 from horae.core.preflight import Facts
 from horae.errors import Exhausted, Problem
 from horae.ports import Orphan, Settings
+from horae.runners.agents import Skills, agent_facts, no_skills
 from horae.runners.former import Former, end_marked
 from horae.runners.liveness import HOST, boot_id, gone, host_id
 from horae.runners.liveshim import LiveShim
@@ -43,9 +44,16 @@ ELSEWHERE = "it ran on another machine, whose gateway ended"
 class ProcessRunner:
     """The runner of scripts and commands."""
 
-    def __init__(self, settings: Settings, scripts: str | None = None, name: str | None = None) -> None:
-        """`name` is the gateway's: its shims are called after it."""
+    def __init__(
+        self,
+        settings: Settings,
+        scripts: str | None = None,
+        name: str | None = None,
+        skills: Skills | None = None,
+    ) -> None:
+        """`name` is the gateway's: its shims are called after it. `skills` reads those that a job names."""
         self._settings = settings
+        self._skills = skills or no_skills
         self._scripts = scripts or os.path.join(settings.home, "scripts")
         state = os.path.join(os.path.realpath(settings.home), "state")
         self._output = os.path.join(state, "output")
@@ -69,6 +77,8 @@ class ProcessRunner:
     def facts(self, job: Job) -> Facts:
         """What is to be started, and what stands against it."""
         path = self._settings.env.get("PATH", os.defpath)
+        if job.agent:
+            return agent_facts(job, self._settings, self._scripts, self._secrets.lookup, self._skills)
         found = facts_for(
             job,
             self._scripts,

@@ -68,8 +68,6 @@ def facts_for(
     job: Job, folder: str, commands: Sequence[str], path: str, *, shared: bool = False, secrets: Lookup = _none
 ) -> Facts:
     """What is to be started for this job and what stands against it."""
-    if job.agent:
-        return Facts(problems=("agent jobs cannot run yet: this version runs scripts and commands (agent: false)",))
     if job.script is not None:
         facts = script_facts(job.script, folder, path, shared=shared)
     else:

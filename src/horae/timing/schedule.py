@@ -1,6 +1,6 @@
 """A schedule as a person writes it, read once: the text, its set, its meaning in words, its warnings.
 
-Order of reading: RFC 5545 text, a date-time, a cron line, a phrase. No text fits two of them. What fits none and is a
+Order of reading: RFC 5545 text, `on demand`, a date-time, a cron line, a phrase. No text fits two of them. What fits none and is a
 text of another product is refused by its name (`foreign`). What counts from "now"
 (`in 30m`, `tomorrow at 9am`, `every 90 minutes`) counts from the `anchor` argument, and `written` holds the text in
 which that is fixed: a tool that makes a job stores `written`, so that the job means the same whenever its file is read.
@@ -29,7 +29,9 @@ from horae.timing.recurrence import Gap, RecurrenceSet, Repeat
 from horae.timing.words.sets import describe
 from horae.timing.zones import zone
 
-Kind = Literal["once", "interval", "cron", "phrase", "rrule"]
+Kind = Literal["once", "interval", "cron", "phrase", "rrule", "demand"]
+
+ON_DEMAND = "on demand"  # no slot at all: a person or another job starts it
 
 _CRON_LINE = re.compile(r"[0-9*][0-9*,/\-]* [0-9*][0-9*,/\-]*(?: [0-9A-Za-z*?,/#\-]+){3}")
 _CRON_FIRST = re.compile(r"[0-9*?][0-9*?,/\-]*")
@@ -50,6 +52,8 @@ class Schedule:
     @cached_property
     def meaning(self) -> str:
         """In English. Only looked for when asked: it takes longer than the reading."""
+        if self.kind == "demand":
+            return "on demand: when a person runs it, or after the job that it names"
         return describe(self.set, self.timezone)
 
 
@@ -69,6 +73,8 @@ def parse_schedule(
     if BEGINS.match(text.lstrip()):
         return _calendar(text, timezone, anchor, gap, repeat)
     clean = _clean(text)
+    if clean.lower() == ON_DEMAND:
+        return Schedule(clean, ON_DEMAND, "demand", timezone, RecurrenceSet(timezone))
     try:
         return _in_words(clean, timezone, anchor, gap, repeat)
     except Invalid as refusal:

@@ -69,8 +69,13 @@ class Answers:
         return call
 
     def _so_far(self, run: str) -> Mapping[str, Any]:
-        found = self._runner.so_far(run)
-        return {"live": found is not None, "stdout": found[0] if found else "", "stderr": found[1] if found else ""}
+        found, work = self._runner.so_far(run), self._runner.work_so_far(run)
+        return {
+            "live": found is not None,
+            "stdout": found[0] if found else "",
+            "stderr": found[1] if found else "",
+            "events": [] if work is None else [*work.trace],
+        }
 
     def _status(self) -> dict[str, Any]:
         now, gateway = self._home.clock.now(), self._gateway

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -11,10 +11,14 @@ from importlib import import_module
 from horae import config
 from horae.app.status import anybody_alive
 from horae.clock import SystemClock
+from horae.core.agentfacts import SkillText
 from horae.core.model import Job
 from horae.core.preflight import Facts
+from horae.engine.orders import PASSED
 from horae.errors import Problem
-from horae.ports import Home, Key, Machine, Settings, Store, Targets
+from horae.limits import CONFIG_BYTES_MAX
+from horae.ports import Home, Key, Machine, Settings, Store, Targets, Vault
+from horae.runners.agents import Skills
 from horae.runners.process import ProcessRunner, scopes_of
 from horae.runners.shim.landlock import version
 from horae.secretfile import SecretFile
@@ -35,7 +39,7 @@ def assemble(home: str, *, actor: str, gateway: bool) -> tuple[Home, Callable[[]
         store.close()
         backing.close()
 
-    runner = ProcessRunner(settings, scripts_of(settings))
+    runner = ProcessRunner(settings, scripts_of(settings), skills=skills_of(settings))
     facts = facts_of(settings, store, runner)
     ports = (settings, backing, store, clock, facts, runner.ask_left)
     whole = home_over(*ports, targets=desk_of(settings, clock), actor=actor, gateway=gateway)
@@ -81,6 +85,8 @@ def home_over(
         read=backing.read,
         past=backing.past,
         key=partial(audit_key, settings.home),
+        vault=partial(vault_of, settings),
+        configure=partial(configure, settings.home),
         entropy=os.urandom,
         targets=targets,
         facts=facts,
@@ -105,6 +111,30 @@ def machine_of(settings: Settings) -> Machine:
 def audit_key(home: str) -> Key:
     """The key pair of a home, made or not. Its library is loaded only now: most commands sign nothing."""
     return import_module("horae.store.auditkey").AuditKey(os.path.join(home, "state", "audit.key"))
+
+
+def vault_of(settings: Settings) -> Vault:
+    """The secrets of a home, to be listed and changed. It is loaded only now: few commands do."""
+    return import_module("horae.store.vault").SecretVault(settings)
+
+
+def configure(home: str, place: Sequence[str], value: str) -> None:
+    """Say one text in the settings of a home."""
+    path = os.path.join(home, "config.toml")
+    import_module("horae.store.tomledit").put(path, place, value, most=CONFIG_BYTES_MAX, mode=0o644)
+
+
+def skills_of(settings: Settings) -> Skills:
+    """What reads the skills of a home. Its module is loaded only for jobs that name some."""
+
+    def skills(job: Job, tools: Sequence[str]) -> tuple[Sequence[SkillText], Sequence[str]]:
+        folder, path = os.path.join(settings.home, "skills"), settings.env.get("PATH", os.defpath)
+        seen = {name for name in settings.env if name in (*PASSED, *settings.pass_env, *job.env)}
+        reads = import_module("horae.store.skillfolder").skills_for
+        found, problems, _ = reads(job.skills, folder, path, seen, {*job.secrets}, tools)
+        return found, problems
+
+    return skills
 
 
 def scripts_of(settings: Settings) -> str:

@@ -23,6 +23,7 @@ from horae.clock import SystemClock
 from horae.control.place import HomeLock
 from horae.control.server import serving
 from horae.core.model import Owner, Terms
+from horae.engine.addressing import hearers
 from horae.engine.gateway import Gateway
 from horae.engine.lease import Lease
 from horae.engine.slots import Slots
@@ -40,8 +41,9 @@ from horae.store.jobfolder import JobFolder
 from horae.store.scriptmirror import ScriptMirror
 from horae.store.watch import FolderWatch
 from horae.store.writer import GroupWriter
+from horae.wiring.agents import Agents
 from horae.wiring.answers import Answers
-from horae.wiring.assembly import home_over, scripts_of
+from horae.wiring.assembly import home_over, scripts_of, skills_of
 from horae.wiring.backing import SharedDatabase, backing_of
 from horae.wiring.daily import Daily
 from horae.wiring.desk import desk_of
@@ -85,7 +87,7 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         path = set_up(home, terminal=True)
         store.listen(Narrator(names.of).tell)
 
-        runner = ProcessRunner(settings, scripts_of(settings), owner.id)
+        runner = ProcessRunner(settings, scripts_of(settings), owner.id, skills_of(settings))
         stack.callback(runner.close)
         mirror = ScriptMirror(writer, scripts_of(settings)) if backing.shared else None
         ready = runner if mirror is None else Following(runner, mirror)
@@ -120,6 +122,10 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
                 )
         await asyncio.to_thread(desk.warm)
         await runner.warm()
+        agents = Agents(whole, runner, partial(hearers, ports))
+        store.listen(agents.tell)
+        stack.callback(agents.close)
+        agents.begin()
         echo("ready: runs are shown as they end; Ctrl-C stops")
         notifier.ready()
         async with (

@@ -1,0 +1,90 @@
+"""What a gateway does for agents beside their runs: their libraries are loaded in time, and what was blocked is looked at.
+
+The libraries take seconds to load, so that is begun when a home has agents' jobs, and when the first of them is made; a home
+without any never pays for them. A job that is blocked was told once; as soon as nothing stands against it any more, its
+incident is over and that is told too, without waiting for its next slot. Looking costs nothing while none is blocked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from horae.app.agentview import freeze_unset, has_agents
+from horae.app.jobs import blocked_and_ready
+from horae.errors import Problem
+from horae.ports import Hearers, Home
+from horae.runners.process import ProcessRunner
+
+LOOK_EVERY_S = 15.0
+NEWS = ("created", "changed", "restored", "revived")  # entries of the journal after which there may be an agent's job
+
+log = logging.getLogger("horae")
+
+
+class Agents:
+    """Made on the gateway's event loop; told on any thread."""
+
+    def __init__(self, home: Home, runner: ProcessRunner, hear: Callable[[], Hearers]) -> None:
+        """`hear` says who hears that a job can run again."""
+        self._hear = hear
+        self._home = home
+        self._runner = runner
+        self._loop = asyncio.get_running_loop()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loaded = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        """Look now, and from now on."""
+        self._start(self._load())
+        self._again()
+
+    def tell(self, entries: Sequence[Any]) -> None:
+        """There may be the first job of an agent now."""
+        if not self._loaded and any(entry.what in NEWS for entry in entries):
+            self._loop.call_soon_threadsafe(lambda: self._start(self._load()))
+
+    def close(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in self._tasks:
+            task.cancel()
+
+    async def _load(self) -> None:
+        if self._loaded or not await asyncio.to_thread(self._safely, has_agents):
+            return
+        self._loaded = True
+        await asyncio.to_thread(self._safely, freeze_unset)
+        await self._runner.warm(agents=True)
+
+    def _again(self) -> None:
+        self._timer = self._loop.call_later(LOOK_EVERY_S, self._look)
+
+    def _look(self) -> None:
+        self._start(self._blocked())
+        self._again()
+
+    async def _blocked(self) -> None:
+        await asyncio.to_thread(self._safely, self._unblock)
+
+    def _unblock(self, home: Home) -> None:
+        ready = blocked_and_ready(home)
+        if ready:
+            home.store.transact(lambda tx: tx.incidents.unblock(ready, self._hear()))
+            home.wake()
+
+    def _safely(self, work: Any) -> Any:
+        try:
+            return work(self._home)
+        except Problem as problem:
+            log.warning("%s", problem.message)
+            return None
+
+    def _start(self, work: Any) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,287 @@
+"""Agents' jobs through the whole of Horae: real gateways, shims and processes, and a provider on the loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from tests.support.modelserver import ModelServer, Step, call, say, status
+from tests.support.process import TestHome, running, start, until
+
+KEY = "a-key-of-a-provider-1234567890"
+
+
+def config(server: ModelServer, more: str = "") -> str:
+    """The settings of a home whose models are at that server."""
+    return f"""model = "small"
+{more}
+[providers.local]
+kind = "openai"
+base_url = "{server.base_url}"
+key = "LOCAL_KEY"
+
+[models.small]
+provider = "local"
+id = "acme/small-1"
+input = 1.0
+output = 2.0
+max_output = 500
+
+[models.large]
+provider = "local"
+id = "acme/large-1"
+input = 10.0
+output = 20.0
+"""
+
+
+def prepared(home: TestHome, server: ModelServer, more: str = "") -> TestHome:
+    home.config(config(server, more))
+    secrets = home.path / "secrets.toml"
+    secrets.write_text(f'LOCAL_KEY = "{KEY}"\n')
+    secrets.chmod(0o600)
+    return home
+
+
+def job(home: TestHome, slug: str, prompt: str, **keys: object) -> None:
+    lines = "".join(f"{key}: {value}\n" for key, value in {"schedule": "on demand", **keys}.items())
+    home.file(slug).write_text(f"---\n{lines}---\n{prompt}\n", encoding="utf-8")
+
+
+def done(home: TestHome, slug: str, *words: str) -> dict[str, Any]:
+    """Run it and wait; the whole log."""
+    return home.json("run", slug, "--wait", *words, status=None)
+
+
+def test_an_agent_answers_and_what_it_used_is_on_record(home: TestHome) -> None:
+    with ModelServer([say("High water at six.", usage=(120, 7, 0))]) as server, running(prepared(home, server)):
+        job(home, "tides", "Report the tides.")
+        until(lambda: "tides" in home.jobs(), "the job is known")
+        log = done(home, "tides")
+    run = log["run"]
+    assert (run["state"], run["outcome"]) == ("completed", "ran"), run
+    assert log["message"] == "High water at six."
+    assert (run["model"], run["turns"], run["tokens"], run["tokens_in"], run["tokens_out"]) == ("small", 1, 127, 120, 7)
+    assert run["cost_usd"] == (120 * 1.0 + 7 * 2.0) / 1e6
+    (asked,) = server.calls
+    assert asked.headers["authorization"] == f"Bearer {KEY}" and asked.body["model"] == "acme/small-1"
+    assert "Report the tides." in asked.text
+    assert KEY not in json.dumps(log) and KEY.encode() not in (home.path / "state" / "runtime.db").read_bytes()
+    kinds = [event["kind"] for event in log["activity"]]
+    assert kinds[0] == "prompt" and kinds[-1] == "end" and "model" in kinds
+
+
+def test_P6_nothing_is_asked_for_a_job_that_cannot_run(home: TestHome) -> None:
+    with ModelServer([say("never")]) as server:
+        prepared(home, server)
+        (home.path / "secrets.toml").write_text("")
+        with running(home):
+            job(home, "tides", "Report the tides.")
+            until(lambda: "tides" in home.jobs(), "the job is known")
+            log = done(home, "tides")
+            assert (log["run"]["state"], log["run"]["outcome"]) == ("blocked", "blocked")
+            assert "LOCAL_KEY" in log["run"]["reason"]
+            done(home, "tides")
+            (incident,) = home.json("incidents")["incidents"]
+            assert incident["kind"] == "blocked" and incident["count"] == 2
+        assert server.asked == []
+        check = home.json("check", "tides", status=1)
+        assert any("LOCAL_KEY" in str(item) for item in check["checks"])
+
+
+def test_what_blocked_a_job_is_over_when_its_cause_is(home: TestHome) -> None:
+    with ModelServer([say("well")]) as server:
+        prepared(home, server)
+        (home.path / "secrets.toml").write_text("")
+        with running(home):
+            job(home, "tides", "Report the tides.")
+            until(lambda: "tides" in home.jobs(), "the job is known")
+            assert done(home, "tides")["run"]["state"] == "blocked"
+            secrets = home.path / "secrets.toml"
+            secrets.write_text(f'LOCAL_KEY = "{KEY}"\n')
+            until(lambda: not home.json("incidents")["incidents"], "the incident ends", 40)
+        assert server.calls == []
+
+
+def test_a_killed_gateway_leaves_the_agent_and_the_next_one_has_its_answer(home: TestHome) -> None:
+    def script(asked: Any) -> Step:
+        if len(server.calls) == 1:
+            return call(("remember", {"key": "seen", "value": "yes"}))
+        assert server.ending.wait(0) is False
+        gate.wait_for()
+        return say("After the kill.")
+
+    class Gate:
+        def __init__(self, path: Path) -> None:
+            self.path = path
+
+        def wait_for(self) -> None:
+            until(self.path.exists, "the test opens the gate", 30)
+
+    gate = Gate(home.path.parent / "gate")
+    with ModelServer(script) as server:
+        prepared(home, server)
+        first = start(home)
+        job(home, "tides", "Report the tides.")
+        until(lambda: "tides" in home.jobs(), "the job is known")
+        run_id = home.json("run", "tides")["run_id"]
+        until(lambda: len(server.calls) == 2, "the second call")
+        first.kill()
+        gate.path.write_text("")
+        with running(home):
+            run = home.ended(run_id)
+        assert run["state"] == "completed", run
+        assert home.json("log", run_id)["message"] == "After the kill."
+        assert home.sql("SELECT key, value FROM notepad") == [("seen", "yes")]
+        assert run["tokens"] == 30
+
+
+def test_cancel_ends_an_agent_in_the_middle_of_a_call(home: TestHome) -> None:
+    with ModelServer([Step(fault="silent")]) as server, running(prepared(home, server)):
+        job(home, "tides", "Report the tides.")
+        until(lambda: "tides" in home.jobs(), "the job is known")
+        run_id = home.json("run", "tides")["run_id"]
+        until(lambda: server.calls, "the call")
+        home.json("cancel", run_id)
+        run = home.ended(run_id)
+    assert run["state"] == "cancelled"
+
+
+def test_P14_a_token_limit_stops_it_at_the_next_call(home: TestHome) -> None:
+    steps = [call(("remember", {"key": str(n), "value": str(n)}), usage=(400, 20, 0)) for n in range(20)]
+    with ModelServer(steps) as server, running(prepared(home, server)):
+        job(home, "tides", "Report the tides.", limits="{tokens: 5k}")
+        until(lambda: "tides" in home.jobs(), "the job is known")
+        log = done(home, "tides")
+    assert log["run"]["state"] == "failed" and "token limit of 5" in log["run"]["reason"], log["run"]
+    assert 0 < log["run"]["tokens"] <= 5000 + 420
+    assert len(server.calls) < 20
+
+
+def test_a_provider_that_is_busy_holds_the_run_and_no_attempt_is_burnt(home: TestHome) -> None:
+    steps = [call(("remember", {"key": "a", "value": "b"})), status(429, retry_after="1"), say("Now it can.")]
+    with ModelServer(steps) as server, running(prepared(home, server)):
+        job(home, "tides", "Report the tides.")
+        until(lambda: "tides" in home.jobs(), "the job is known")
+        log = done(home, "tides")
+        runs = home.runs("tides")
+    assert log["run"]["state"] == "completed" and log["message"] == "Now it can."
+    assert [run["state"] for run in runs] == ["completed", "released"]
+    assert "429" in runs[1]["reason"] or "rate" in runs[1]["reason"], runs[1]["reason"]
+    assert len(server.calls) == 3  # it went on from where it was: the first call was not made again
+
+
+def test_a_shell_call_waits_for_a_persons_word(home: TestHome) -> None:
+    steps = [call(("run", {"command": "echo from the shell"})), say("It said: from the shell")]
+    with ModelServer(steps) as server, running(prepared(home, server)):
+        job(home, "tides", "Report the tides.", tools="[shell]", approve="[shell]")
+        until(lambda: "tides" in home.jobs(), "the job is known")
+        run_id = home.json("run", "tides")["run_id"]
+        until(lambda: home.json("status", status=None)["waiting"], "somebody is asked")
+        (waits,) = home.json("status", status=None)["waiting"]
+        assert "shell" in json.dumps(waits)
+        assert len(server.calls) == 1
+        home.json("approve", run_id)
+        run = until(lambda: next((r for r in home.runs("tides") if r["state"] == "completed"), None), "it goes on")
+    assert home.json("log", run["id"])["message"] == "It said: from the shell"
+    assert "from the shell" in server.calls[1].text
+
+
+def test_a_denied_call_is_told_to_the_agent_which_goes_on(home: TestHome) -> None:
+    steps = [call(("run", {"command": "echo no"})), say("I was not allowed.")]
+    with ModelServer(steps) as server, running(prepared(home, server)):
+        job(home, "tides", "Report the tides.", tools="[shell]", approve="[shell]")
+        until(lambda: "tides" in home.jobs(), "the job is known")
+        run_id = home.json("run", "tides")["run_id"]
+        until(lambda: home.json("status", status=None)["waiting"], "somebody is asked")
+        home.json("deny", run_id, "--reason", "not today")
+        until(lambda: any(r["state"] == "completed" for r in home.runs("tides")), "it goes on")
+    assert "not today" in server.calls[1].text
+
+
+def test_runs_of_one_job_start_another(home: TestHome) -> None:
+    with ModelServer([say("Six o'clock."), say("Seen: six.")]) as server, running(prepared(home, server)):
+        job(home, "tides", "Report the tides.")
+        job(home, "digest", "Sum up.", after="tides", context_from="[tides]")
+        until(lambda: len(home.jobs()) >= 2, "both jobs are known")
+        done(home, "tides")
+        (run,) = until(lambda: [r for r in home.runs("digest") if r["state"] == "completed"], "the other one runs")
+    assert "Six o'clock." in server.calls[1].text and "tides" in (run["cause"] or "")
+
+
+def test_a_replay_is_given_the_same_prompt_and_reaches_nobody(home: TestHome) -> None:
+    steps = [say("First.", usage=(100, 10, 0)), say("Second.", usage=(100, 20, 0))]
+    with ModelServer(steps) as server, running(prepared(home, server)):
+        home.script("data.sh", 'date +%N\n')
+        job(home, "tides", "Report the tides.", script="data.sh", deliver="local")
+        until(lambda: "tides" in home.jobs(), "the job is known")
+        first = done(home, "tides")["run"]
+        answer = home.json("replay", first["id"], "--model", "large", "--wait")
+    assert server.calls[1].body["model"] == "acme/large-1"
+    assert server.calls[0].messages == server.calls[1].messages
+    assert "-First." in answer["diff"] and "+Second." in answer["diff"]
+    assert answer["after"]["cost_usd"] > answer["before"]["cost_usd"]
+
+
+def test_what_is_watched_calls_the_agent_only_when_it_changes(home: TestHome) -> None:
+    with ModelServer([say("It changed.")]) as server, running(prepared(home, server)):
+        source = home.path.parent / "source"
+        source.write_text("one\n")
+        home.script("look.sh", f"cat {source}\n")
+        job(home, "tides", "Tell what changed.", watch="look.sh")
+        until(lambda: "tides" in home.jobs(), "the job is known")
+        states = [done(home, "tides")["run"]["state"], done(home, "tides")["run"]["state"]]
+        assert states == ["completed", "completed"] and server.calls == []
+        source.write_text("two\n")
+        log = done(home, "tides")
+        assert log["message"] == "It changed." and "+two" in server.calls[0].text
+        source.unlink()
+        assert done(home, "tides")["run"]["state"] == "failed"
+        source.write_text("two\n")
+        assert done(home, "tides")["run"]["state"] == "completed"
+    assert len(server.calls) == 1
+
+
+def test_P7_nothing_of_an_agents_run_is_left(home: TestHome) -> None:
+    steps = [call(("run", {"command": "setsid sleep 300 & echo started"})), say("Done.")]
+    with ModelServer(steps) as server, running(prepared(home, server)):
+        job(home, "tides", "Report the tides.", tools="[shell]")
+        until(lambda: "tides" in home.jobs(), "the job is known")
+        log = done(home, "tides")
+        run_id = log["run"]["id"]
+        assert log["run"]["used"]["proved"] is True
+        marked = [pid for pid in os.listdir("/proc") if pid.isdigit() and _is_of(pid, run_id)]
+    assert marked == []
+
+
+def _is_of(pid: str, run_id: str) -> bool:
+    try:
+        return f"HORAE_RUN_ID={run_id}".encode() in Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
+
+
+def test_a_killed_agent_process_is_a_failure_that_says_so(home: TestHome) -> None:
+    with ModelServer([Step(fault="silent")]) as server, running(prepared(home, server)):
+        job(home, "tides", "Report the tides.")
+        until(lambda: "tides" in home.jobs(), "the job is known")
+        run_id = home.json("run", "tides")["run_id"]
+        until(lambda: server.calls, "the call")
+        ((pid,),) = until(lambda: home.sql("SELECT pid FROM run WHERE pid IS NOT NULL"), "the process is noted")
+        os.kill(pid, signal.SIGKILL)
+        run = home.ended(run_id)
+    assert run["state"] == "failed" and "signal 9" in run["reason"]
+
+
+def test_show_prompt_is_what_is_sent(home: TestHome) -> None:
+    with ModelServer([say("Fine.")]) as server:
+        prepared(home, server)
+        job(home, "tides", "Report the tides.\n\nIn two lines.")
+        shown = home.json("show", "tides", "--prompt")["prompt"]
+        with running(home):
+            run = done(home, "tides")["run"]
+    assert server.calls[0].messages[-1]["content"] == shown["prompt"]
+    assert run["prompt_sha256"] == shown["sha256"]
