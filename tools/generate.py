@@ -98,7 +98,8 @@ def commands() -> str:
     for name, (module, what) in cli.COMMANDS.items():
         parser = cli.parser_for(name, import_module(f"horae.cli.{module}"))
         actions = parser._actions  # noqa: SLF001 - argparse has no public way to ask
-        own = [action for action in actions if not {"--help", "--home", "--json"} & set(action.option_strings)]
+        visible = [action for action in actions if action.help is not argparse.SUPPRESS]
+        own = [action for action in visible if not {"--help", "--home", "--json"} & set(action.option_strings)]
         shown = [(signature(action), meaning(action)) for action in own]
         places = "".join(f" {left}" for left, _ in shown if not left.startswith("-"))
         optional = " [OPTIONS]" if any(left.startswith("-") for left, _ in shown) else ""

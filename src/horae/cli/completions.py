@@ -5,7 +5,7 @@ They are static: a shell that starts Python at each TAB is not usable. Names of 
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from importlib import import_module
 
 from horae.cli import main
@@ -57,7 +57,7 @@ def described() -> dict[str, tuple[str, dict[str, str]]]:
             text: action.help or ""
             for action in parser._actions  # noqa: SLF001  argparse has no public list of what it takes
             for text in action.option_strings
-            if text.startswith("--")
+            if text.startswith("--") and action.help is not SUPPRESS
         }
         found[name] = (what, options)
     return found

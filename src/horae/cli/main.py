@@ -48,6 +48,7 @@ COMMANDS = {  # name → (module, what it does)
     "apply": ("apply", "bring the home to what a folder of job files says"),
     "diff": ("apply", "show how the home differs from a folder of job files"),
     "targets": ("targets", "list what messages can be sent to, or send a test message"),
+    "secrets": ("secrets", "list names of secrets and who uses them, keep a value, or drop one"),
     "audit": ("audit", "check the journal, or hand it out signed"),
     "prune": ("audit", "take away what is older than the config says"),
     "service": ("service", "keep the gateway running: install, remove or look at its service"),

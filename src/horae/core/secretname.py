@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from horae.core.redact import Redactor
+from horae.errors import Invalid
 
 NAMED = "letters, digits and _, not beginning with a digit, such as OPENAI_API_KEY"
 NAME_CHARS_MAX = 100
@@ -29,6 +30,12 @@ def name_problem(name: str) -> str | None:
     if not _NAME.fullmatch(name):
         return f"is no name of a secret ({NAMED})"
     return None
+
+
+def refuse_name(name: str) -> None:
+    """Raise Invalid for what is no name of a secret."""
+    if (problem := name_problem(name)) is not None:
+        raise Invalid(f"what was given as the name {problem}", "`horae secrets set NAME` asks for the value itself")
 
 
 def holds_secret(text: str) -> bool:

@@ -8,9 +8,23 @@ nothing but the `Tx`, because a store may run it again after a full disk or a lo
 from __future__ import annotations
 
 from horae.ports.home import Home, Machine, Ports, Settings, Source
-from horae.ports.outside import Clock, Closed, Folder, Key, Runner, Scripts, Sender, Targets, Tools, Trust, Turns
+from horae.ports.outside import Clock, Closed, Folder, Key, Runner, Scripts, Sender, Targets, Tools, Trust, Turns, Vault
 from horae.ports.reading import Past, Reader, Record
-from horae.ports.store import Agents, Documents, Gone, Hearers, Jobs, Journal, Orphan, Outbox, Pruning, Runs, Store, Tx, Zones
+from horae.ports.store import (
+    Agents,
+    Documents,
+    Gone,
+    Hearers,
+    Jobs,
+    Journal,
+    Orphan,
+    Outbox,
+    Pruning,
+    Runs,
+    Store,
+    Tx,
+    Zones,
+)
 
 __all__ = [
     "Agents",
@@ -44,5 +58,6 @@ __all__ = [
     "Trust",
     "Turns",
     "Tx",
+    "Vault",
     "Zones",
 ]

@@ -13,7 +13,7 @@ from horae.core.model import Claim, Job, Owner, Terms
 from horae.core.preflight import Facts
 from horae.core.retention import Retention
 from horae.errors import Problem
-from horae.ports.outside import Clock, Folder, Key, Runner, Scripts, Targets, Trust, Turns
+from horae.ports.outside import Clock, Folder, Key, Runner, Scripts, Targets, Trust, Turns, Vault
 from horae.ports.reading import Past, Reader
 from horae.ports.store import Store
 
@@ -104,6 +104,10 @@ class Home:
     """The same of the journal."""
     key: Callable[[], Key]
     """The key pair that signs in the name of this home."""
+    vault: Callable[[], Vault]
+    """Where its secrets are kept."""
+    configure: Callable[[Sequence[str], str], None]
+    """Say one text in `config.toml`, at the names of tables and its own. Raises Invalid, Refused, Conflict, Trouble."""
     entropy: Callable[[int], bytes]
     targets: Targets
     """From what a job says to whoever sends it."""

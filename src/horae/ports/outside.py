@@ -13,6 +13,7 @@ from horae.core.clockwatch import Reading
 from horae.core.delivery import Address, Message, Platform, Receipt
 from horae.core.model import Bounds, Job, Order, Owner, Result
 from horae.core.preflight import Facts
+from horae.errors import Problem
 from horae.ports.command import Said
 from horae.ports.store import Orphan, Tx
 
@@ -50,6 +51,33 @@ class Key(Signer, Protocol):
 
     def genuine(self, public: str, data: bytes, signature: str) -> bool:
         """Whether that public key made that signature over the data."""
+        ...
+
+
+class Vault(Protocol):
+    """The secrets of a home, by name. Values go in and do not come out."""
+
+    @property
+    def path(self) -> str:
+        """The file among the places."""
+        ...
+
+    def places(self, names: Collection[str]) -> tuple[Mapping[str, tuple[str, ...]], tuple[Problem, ...]]:
+        """Where each of these has a value, and each that is kept here: `file`, `environment`, `keyring`; the first counts.
+
+        And why one of the places cannot be looked into.
+        """
+        ...
+
+    def put(self, name: str, value: str, *, keyring: bool) -> tuple[str, ...]:
+        """Keep a value in the file, or in the keyring and no more in the file. Returns where it had one before.
+
+        Raises Invalid, Refused, Conflict, Trouble.
+        """
+        ...
+
+    def remove(self, name: str) -> tuple[str, ...]:
+        """Take its values away, wherever they are kept. Returns where they were."""
         ...
 
 

@@ -17,6 +17,7 @@ from horae.core.preflight import Facts
 from horae.engine.orders import PASSED
 from horae.errors import Problem
 from horae.limits import CONFIG_BYTES_MAX
+from horae.limits import CONFIG_BYTES_MAX
 from horae.ports import Home, Key, Machine, Settings, Store, Targets, Vault
 from horae.runners.agents import Skills
 from horae.runners.process import ProcessRunner, scopes_of
@@ -87,6 +88,8 @@ def home_over(
         key=partial(audit_key, settings.home),
         vault=partial(vault_of, settings),
         configure=partial(configure, settings.home),
+        vault=partial(vault_of, settings),
+        configure=partial(configure, settings.home),
         entropy=os.urandom,
         targets=targets,
         facts=facts,
@@ -135,6 +138,17 @@ def skills_of(settings: Settings) -> Skills:
         return found, problems
 
     return skills
+
+
+def vault_of(settings: Settings) -> Vault:
+    """The secrets of a home, to be listed and changed. It is loaded only now: few commands do."""
+    return import_module("horae.store.vault").SecretVault(settings)
+
+
+def configure(home: str, place: Sequence[str], value: str) -> None:
+    """Say one text in the settings of a home."""
+    path = os.path.join(home, "config.toml")
+    import_module("horae.store.tomledit").put(path, place, value, most=CONFIG_BYTES_MAX, mode=0o644)
 
 
 def scripts_of(settings: Settings) -> str:
