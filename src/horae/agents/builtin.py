@@ -87,17 +87,18 @@ def _sent_first(messages: list[dict[str, Any]], content: str) -> list[dict[str, 
 
 def run(task: Task, prompt: str, tell: Tell, meter: Meter) -> str:
     """Its answer. Raises `Stop` for every other end."""
-    return asyncio.run(_run(task, prompt, tell, meter))
+    return asyncio.run(one_run(task, prompt, tell, meter, client_of()))
 
 
-async def _run(task: Task, prompt: str, tell: Tell, meter: Meter) -> str:
+async def one_run(task: Task, prompt: str, tell: Tell, meter: Meter, client: httpx2.AsyncClient) -> str:
+    """The same with a client, which is closed in the end."""
     place = Place(task, tell, dict(task["notes"]))
     past = past_of(task["state"], prompt) if task["state"] else None
     decision = task["decision"] or {}
     said_yes = decision.get("approved") is True and isinstance(decision.get("digest"), str)
     agreed = Agreed({decision["digest"]} if said_yes and (past is None or not past.pending) else set())
     form = Form(task["schema"]) if task["schema"] else None
-    async with client_of() as http:
+    async with client as http:
         one = _One(place, meter, Sent(), http, form, _toolsets(task, agreed, http))
         try:
             return await one.run(prompt, past, decision)

@@ -26,6 +26,7 @@ from horae.agents.script import output_of
 from horae.agents.stop import Stop
 from horae.agents.task import Task
 from horae.agents.tell import Tell
+from horae.agents.warm import warm
 from horae.agents.watching import looked
 from horae.config import environment
 from horae.core.activity import LATER
@@ -37,6 +38,8 @@ QUIET = ("done", "unchanged", "asleep", *LATER)
 EMPTY = "the agent gave an empty answer"
 OTHERS = {"acp": "horae.agents.acp", "command": "horae.agents.command"}
 """Agents that are programs: loaded when one is asked for."""
+
+warm()
 
 
 def main(task: dict[str, Any], fd: int) -> int:
