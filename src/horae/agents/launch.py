@@ -17,6 +17,7 @@ from horae.agents.proxy import Proxy
 from horae.agents.stop import Stop
 from horae.agents.task import AgentProgram, Task
 from horae.agents.tell import Tell
+from horae.agents.upstream import is_known
 from horae.agents.walls import behind
 
 PR_SET_DUMPABLE = 4
@@ -54,6 +55,11 @@ class Launch:
         """Where it works: the job's folder, else the run's own."""
         return self.task["folder"] or self.task["env"].get("HORAE_OUTPUT") or "/"
 
+    @property
+    def passed_by(self) -> bool:
+        """Whether it has an answer of no model that the meter knows of."""
+        return self.proxy is not None and self.proxy.calls == 0
+
     def ended(self, state: str | None = None) -> Stop | None:
         """The end that the meter or the provider means for it, whatever it makes of that itself."""
         if self.proxy is None:
@@ -70,8 +76,8 @@ class Launch:
 
 
 @contextmanager
-def launching(task: Task, meter: Meter, tell: Tell) -> Generator[Launch]:
-    """The task's program, with a meter for as long as it is used. Raises Stop."""
+def launching(task: Task, meter: Meter, tell: Tell, port: int | None = None) -> Generator[Launch]:
+    """The task's program, with a meter for as long as it is used: at `port`, if that is free. Raises Stop."""
     agent = task["agent"]
     if agent is None:
         raise Stop("failed", f"the task of {task['name']} names no program")
@@ -82,8 +88,10 @@ def launching(task: Task, meter: Meter, tell: Tell) -> Generator[Launch]:
         yield Launch(task, agent, None)
     elif not task["models"]:
         raise Stop("failed", f"{agent['name']} is told where the meter is, but the job has no model: set `model`")
+    elif (model := task["models"][0])["base_url"] is None and not is_known(model):
+        raise Stop("failed", f"a provider of kind {model['kind']} needs a `base_url` for {agent['name']} to be metered")
     else:
-        with Proxy(task["models"], meter, tell) as proxy:
+        with Proxy(task["models"], meter, tell, port=port) as proxy:
             yield Launch(task, agent, proxy)
 
 

@@ -27,16 +27,14 @@ from horae.agents.stop import Stop
 from horae.agents.task import ModelCall
 from horae.agents.tell import Tell
 from horae.agents.trouble import KEYS_FAULT, Trouble, after_s
+from horae.agents.upstream import Upstream, family, is_known, takes_new_key
 from horae.clock import SystemClock
 
 BODY_BYTES_MAX = 32 * 1024 * 1024
 ANSWER_BYTES_MAX = 64 * 1024 * 1024  # of one that does not come as a stream
 ERROR_BYTES_MAX = 64 * 1024
-CONNECT_S, READ_S = 10.0, 900.0  # a model may think for long; a run's own limits are for those that hang
 DRAIN_S = 3.0  # for calls that are under way when the agent has ended
 PASSED_ON = ("content-type", "retry-after", "retry-after-ms", "request-id", "x-request-id")
-HOSTS = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
-ANTHROPIC_VERSION = "2023-06-01"
 
 
 class Counts(Protocol):
@@ -66,15 +64,28 @@ class Proxy:
     """Of one run. `models` are the job's: the first, and those that may stand in for it."""
 
     def __init__(
-        self, models: Sequence[ModelCall], meter: Counts, tell: Tell, stopped: Callable[[Stop], None] = lambda _: None
+        self,
+        models: Sequence[ModelCall],
+        meter: Counts,
+        tell: Tell,
+        stopped: Callable[[Stop], None] = lambda _: None,
+        port: int | None = None,
     ) -> None:
-        self.models = [model for model in models if family(model) == family(models[0])]
+        first, *others = models
+        self.models = [
+            first,
+            *(one for one in others if family(one) == family(first) and (one["base_url"] or is_known(one))),
+        ]
         self.meter, self.tell = meter, tell
         self.key = f"horae-{secrets.token_urlsafe(24)}"
         self.trouble: Trouble | None = None
         """What the last call failed by; None: it was answered, or there was none."""
         self.stop: Stop | None = None
+        self.calls = 0
+        """That a model has answered."""
+        self._wanted = port
         self.stopped, self._said = stopped, set[str]()
+        self._works = False
         self._lock = threading.Condition()
         self._under_way: dict[int, str] = {}
 
@@ -84,9 +95,11 @@ class Proxy:
         class Handler(_Handler):
             proxy = outer
 
-        timeout = httpx2.Timeout(READ_S, connect=CONNECT_S)
-        self._client = httpx2.Client(timeout=timeout, trust_env=False, follow_redirects=False)
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.upstream = Upstream()
+        try:
+            self._http = ThreadingHTTPServer(("127.0.0.1", self._wanted or 0), Handler)
+        except OSError:  # somebody else has that one by now
+            self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
         self._http.block_on_close = False
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
@@ -99,12 +112,17 @@ class Proxy:
         self._http.server_close()
         for turn, model in dict(self._under_way).items():
             self.settle(turn, partial(self.meter.lost, turn, model, "the agent ended before it"))
-        self._client.close()
+        self.upstream.close()
+
+    @property
+    def port(self) -> int:
+        """Where it listens: `port`, if that was free."""
+        return self._http.server_address[1]
 
     @property
     def address(self) -> str:
         """What a client of Anthropic's takes."""
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
+        return f"http://127.0.0.1:{self.port}"
 
     def base_url(self, api: str) -> str:
         """What an agent is told that speaks this."""
@@ -124,6 +142,13 @@ class Proxy:
             self._said.add(text)
         if new:
             self.tell.event("warning", text=text)
+
+    def remember(self, trouble: Trouble | None, asked: wire.Asked) -> None:
+        """What became of a call. Calls on the side, without tools, say nothing about an agent whose others have some."""
+        self._works = self._works or asked.has_tools
+        self.calls += trouble is None
+        if asked.has_tools or not self._works:
+            self.trouble = trouble
 
     def begin(self, model: ModelCall, request_bytes: int, wanted: int | None) -> tuple[int, int | None]:
         """See `Meter.admit`. Raises Stop, also where the run has ended already."""
@@ -149,39 +174,6 @@ class Proxy:
             except Stop as stop:
                 self.end(stop)
 
-    def upstream(
-        self, model: ModelCall, path: str, method: str, body: bytes | None, given: dict[str, str]
-    ) -> httpx2.Request:
-        """The request as the provider gets it: with its key, and nothing of the agent's but what belongs to the API."""
-        headers = {"accept-encoding": "identity", "user-agent": "Horae", **given}
-        if body is not None:
-            headers["content-type"] = "application/json"
-        if (key := model["key"]) is not None:
-            headers |= {"x-api-key": key} if family(model) == "anthropic" else {"authorization": f"Bearer {key}"}
-        if path.startswith("/v1/messages"):
-            headers.setdefault("anthropic-version", ANTHROPIC_VERSION)
-        url = (model["base_url"] or HOSTS.get(family(model), "")).rstrip("/").removesuffix("/v1")
-        at = path if family(model) == "anthropic" or _ends_in_v1(model) else path.removeprefix("/v1")
-        return self._client.build_request(method, url + at, content=body, headers=headers)
-
-    def send(self, request: httpx2.Request) -> httpx2.Response:
-        """Its body is still to be read."""
-        return self._client.send(request, stream=True)
-
-
-def family(model: ModelCall) -> str:
-    """How a provider is talked to: `anthropic`, or `openai`, which all others are compatible with."""
-    return "anthropic" if model["kind"] == "anthropic" else "openai"
-
-
-def _ends_in_v1(model: ModelCall) -> bool:
-    return (model["base_url"] or HOSTS["openai"]).rstrip("/").endswith("/v1")
-
-
-def _takes_new_key(model: ModelCall) -> bool:
-    """OpenAI itself wants the newer key; services that are compatible know the older one."""
-    return (model["base_url"] or HOSTS["openai"]).startswith("https://api.openai.com")
-
 
 class _Handler(BaseHTTPRequestHandler):
     proxy: Proxy
@@ -199,13 +191,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _do(self) -> None:
         with suppress(BrokenPipeError, ConnectionResetError):
+            if not self._is_known():
+                self.refuse(401, "authentication_error", "this is not the key of this run", close=True)
+                return
             path = self.path.partition("?")[0]
             raw = self._body()
             if raw is None:
                 return
-            if not self._is_known():
-                self.refuse(401, "authentication_error", "this is not the key of this run")
-            elif wire.FREE.get(path) == self.command:
+            if wire.FREE.get(path) == self.command:
                 self._free(path, raw)
             elif path in wire.CALLS and self.command == "POST":
                 self._call(path, raw)
@@ -238,7 +231,9 @@ class _Handler(BaseHTTPRequestHandler):
             except wire.NotUnderstood as error:
                 return self.refuse(400, "invalid_request_error", str(error))
         try:
-            answer = self.proxy.send(self.proxy.upstream(model, path, self.command, body, self._given()))
+            answer = self.proxy.upstream.send(
+                self.proxy.upstream.request(model, path, self.command, body, self._given())
+            )
             with closing(answer):
                 data = _bounded(answer, ANSWER_BYTES_MAX)
         except httpx2.HTTPError as error:
@@ -263,9 +258,9 @@ class _Handler(BaseHTTPRequestHandler):
                 turn, most = proxy.begin(model, len(raw), asked.wanted)
             except Stop as stop:
                 return self.refuse(402, "limit_reached", stop.says)
-            body = wire.bounded(path, asked, model["id"], most, new_key=_takes_new_key(model))
-            if _Exchange(self, model, turn, asked.form).take_place(
-                proxy.upstream(model, path, "POST", body, self._given()), is_last=is_last
+            body = wire.bounded(path, asked, model["id"], most, new_key=takes_new_key(model))
+            if _Exchange(self, model, turn, asked).take_place(
+                proxy.upstream.request(model, path, "POST", body, self._given()), is_last=is_last
             ):
                 return None
         return None
@@ -298,27 +293,28 @@ class _Handler(BaseHTTPRequestHandler):
 class _Exchange:
     """One call to a provider, and what is passed on of its answer."""
 
-    def __init__(self, to: _Handler, model: ModelCall, turn: int, form: str) -> None:
-        self._to, self._proxy, self._model, self._turn, self._form = to, to.proxy, model, turn, form
+    def __init__(self, to: _Handler, model: ModelCall, turn: int, asked: wire.Asked) -> None:
+        self._to, self._proxy, self._model, self._turn, self._asked = to, to.proxy, model, turn, asked
         self._began_s = _awake_s()
 
     def take_place(self, request: httpx2.Request, *, is_last: bool) -> bool:
         """Whether the agent has got an answer. False: another model may be asked."""
         with ExitStack() as stack:
             try:
-                answer = stack.enter_context(closing(self._proxy.send(request)))
+                answer = stack.enter_context(closing(self._proxy.upstream.send(request)))
                 if answer.status_code >= 300:
                     return self._refused(answer, is_last=is_last)
             except httpx2.HTTPError as error:
                 return self._unreachable(error, is_last=is_last)
-            reading = wire.Reading(self._form, streams="event-stream" in answer.headers.get("content-type", ""))
+            reading = wire.Reading(self._asked.form, streams="event-stream" in answer.headers.get("content-type", ""))
             try:
                 self._pass_on(answer, reading)
             except httpx2.HTTPError as error:
                 self._lost(f"the connection to the provider broke: {_words(error)}")
-                self._to.close_connection = (
-                    True  # without the end of its answer the agent sees that something is missing
-                )
+                if reading.is_stream:  # without its end the agent sees that something is missing
+                    self._to.close_connection = True
+                else:
+                    self._to.refuse(502, "api_error", "the answer of the provider cannot be read")
             except OSError:
                 self._lost("the agent did not take its answer", is_providers=False)
                 raise
@@ -350,7 +346,7 @@ class _Exchange:
         if not reading.ended or reading.trouble is not None:
             self._lost(reading.trouble or "the answer has no end")
             return
-        self._proxy.trouble = None
+        self._proxy.remember(None, self._asked)
         self._proxy.settle(
             self._turn,
             lambda: self._proxy.meter.count(
@@ -391,12 +387,12 @@ class _Exchange:
 
     def _failed(self, trouble: Trouble) -> None:
         if trouble.passes or trouble.status in KEYS_FAULT:
-            self._proxy.trouble = trouble
+            self._proxy.remember(trouble, self._asked)
         self._proxy.settle(self._turn, lambda: self._proxy.meter.failed(self._turn, self._model["name"], trouble.words))
 
     def _lost(self, why: str, *, is_providers: bool = True) -> None:
         if is_providers:
-            self._proxy.trouble = Trouble(self._model["name"], None, why)
+            self._proxy.remember(Trouble(self._model["name"], None, why), self._asked)
         self._proxy.settle(self._turn, lambda: self._proxy.meter.lost(self._turn, self._model["name"], why))
 
 

@@ -53,6 +53,11 @@ class Asked:
     """What is in it that costs without being told in tokens; it is left out."""
 
     @property
+    def has_tools(self) -> bool:
+        """Whether it is part of an agent's work, and not a call on the side, for a title or a summary."""
+        return bool(self.body.get("tools"))
+
+    @property
     def streams(self) -> bool:
         """Whether its answer comes as events."""
         return self.body.get("stream") is True
