@@ -1,29 +1,35 @@
-"""What no script and no command may hold: looked for in their text before each run. Pure.
+"""What prompts, scripts, skills and commands must not hold: looked for at creation and before each run. Pure.
 
-What is looked for comes in *families*, and a family is one entry of `FAMILIES`: its name, words without which a text cannot
-hold any of it, and what it finds in one line. Today there is one, `lifecycle`: commands that would stop, restart or replace
-the very scheduler that runs them, so that nobody would be left to say how the run ended. Families for what agents are given
-(injected instructions, exfiltration, invisible characters) come with the agents; they need another entry and nothing else.
+What is looked for comes in families (`core/guardfamilies.py`). Each finding has a severity: what is *definite*, and would be
+carried out where it stands (`core/guardplaces.py`), refuses; the rest warns. These are speed bumps. What is hidden on
+purpose, in a variable or an encoding, is not found: the wall against that is what a run is allowed to do.
 
-A finding is definite: it refuses the run. So only whole words in their places count, and comments do not (`#` at the
-beginning of a line or behind white space). What is hidden on purpose, in a variable or an encoding, is not found: the wall
-against that is what a run is allowed to do.
+Comments of code do not count. In what an agent reads, words count as they read without the characters that nobody sees; such
+characters themselves are found in what a person wrote, with their numbers and places.
 
-Each line is looked at word by word, once.
+Each text is looked at once, in time that grows with its length and nothing else.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
-FINDINGS_MAX = 3  # of one text: whoever mends one sees the next
+from horae.core.guardcommands import Hit
+from horae.core.guardfamilies import DEEDS, DISGUISED, DOES, INVISIBLE, PHRASES, Family, Severity, Where
+from horae.core.guardphrases import is_quoted, places
+from horae.core.guardplaces import Piece, code_pieces, is_mentioned, place_of, plain, prose_pieces
+from horae.core.text import one_line
+from horae.core.unseen import MILD, Unseen, unseen, without_unseen
+
+FINDINGS_MAX = 3  # of one family in a text, and of those that refuse: whoever mends one sees the next
 FOUND_CHARS = 80
 
-_COMMENT = re.compile(r"^\s*#.*$|\s#(?:\s.*)?$")
-_COMMAND_END = re.compile(r"[;\n]|&&|\|\|")
-_WORD = re.compile(r"[^\s\"'`,|&(){}\[\]$<>\\]+")
+SHELL_SIGNS = ("xargs", "$(")  # nobody writes these in a sentence
+_TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class Finding(NamedTuple):
@@ -34,123 +40,109 @@ class Finding(NamedTuple):
     """From 1 on."""
     found: str
     """The words, on one line."""
-
-
-class Family(NamedTuple):
-    """One kind of what is looked for."""
-
-    name: str
-    marks: tuple[str, ...]
-    """A text without any of them, in lower case, holds none of it."""
-    look: Callable[[str], str | None]
-    """What a line holds of it, or None."""
-    does: str
-    """What it would do, for a person."""
-
-
-class Rule(NamedTuple):
-    """A command: one of these programs, then one of these words (any, where there are none), then such a target."""
-
-    programs: frozenset[str]
-    words: frozenset[str]
-    target: re.Pattern[str]
-
-
-_UNIT = re.compile(r"(?:\S*/)?horae(?:[.@-]\S*)?")
-_PROCESS = re.compile(r"(?:\S*/)?horae|\S*\.horae/\S*")
-_START = ("start", "stop", "restart", "enable", "disable", "kill")
-LIFECYCLE = (
-    Rule(
-        frozenset({"systemctl"}),
-        frozenset((
-            *_START, "try-restart", "reload", "reload-or-restart", "try-reload-or-restart", "reenable", "mask", "unmask",
-            "edit", "revert", "freeze", "thaw", "clean", "set-property",
-        )),
-        _UNIT,
-    ),
-    Rule(
-        frozenset({"launchctl"}),
-        frozenset((*_START, "bootout", "bootstrap", "kickstart", "load", "unload", "remove", "submit")),
-        re.compile(r"(?:\S*[/.])?horae(?:[./@-]\S*)?"),
-    ),
-    Rule(frozenset({"service", "rc-service"}), frozenset((*_START, "reload")), _UNIT),
-    Rule(frozenset({"pkill", "killall", "kill", "skill"}), frozenset(), _PROCESS),
-    Rule(frozenset({"pgrep", "pidof"}), frozenset({"kill"}), _PROCESS),
-)  # fmt: skip
-_OWN = {"up": None, "service": frozenset({"install", "uninstall"})}
-"""Commands of Horae itself: with any word behind them, or with one of these."""
+    severity: Severity = "refuse"
 
 
 def findings(text: str) -> tuple[Finding, ...]:
-    """What a text holds of all families, in the order of its lines."""
-    low = text.lower()
-    families = [family for family in FAMILIES if any(mark in low for mark in family.marks)]
-    found: list[Finding] = []
-    for number, line in _lines(text) if families else ():
-        for family in families:
-            words = family.look(line)
-            if words is not None:
-                found.append(Finding(family.name, number, words[:FOUND_CHARS]))
-        if len(found) >= FINDINGS_MAX:
-            break
-    return tuple(found)
+    """What refuses a script or a command, in the order of its lines."""
+    return tuple(item for item in scan(text, "script") if item.severity == "refuse")[:FINDINGS_MAX]
+
+
+def scan(text: str, where: Where) -> tuple[Finding, ...]:
+    """All that a text holds, in the order of its lines, what refuses first."""
+    found = [*_unseen(text, where)]
+    read = text if where in ("script", "command") else _as_read(text)
+    found += _deeds(plain(read), where)
+    if where in ("prompt", "skill", "data"):
+        found += _phrases(text, read, where)
+    return tuple(sorted(found, key=lambda item: (item.severity != "refuse", item.line)))
 
 
 def refusal(item: Finding, where: str, way: str) -> str:
     """The reason against it, for preflight: `where` it stands, and the `way` round."""
-    does = next(family.does for family in FAMILIES if family.name == item.family)
-    return f"{where}: `{item.found}` {does}; {way}"
+    return f"{where}: `{item.found}` {DOES[item.family]}; {way}"
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines with what is said in them: without comments, and joined where a backslash says that they go on."""
-    first, parts = 0, list[str]()
-    for number, line in enumerate(text.split("\n"), 1):
-        goes_on = line.rstrip("\r").endswith("\\")
-        said = _COMMENT.sub("", line.rstrip("\r"))
-        if not parts:
-            first = number
-        parts.append(said[:-1] if goes_on and said.endswith("\\") else said)
-        if not goes_on:
-            yield first, " ".join(parts)
-            parts = []
-    if parts:
-        yield first, " ".join(parts)
+def warning_words(item: Finding, where: str) -> str:
+    """The same as a notice."""
+    return f"{where}, line {item.line}: `{item.found}` {DOES[item.family]} ({item.family})"
 
 
-def lifecycle(line: str) -> str | None:
-    """The command in a line that would end the scheduler or put another into its place."""
-    if "horae" not in line:
-        return None
-    for command in _COMMAND_END.split(line):
-        words = _WORD.findall(command)
-        if own := _own(words):
-            return own
-        for rule in LIFECYCLE:
-            at = next((at for at, word in enumerate(words) if word.rpartition("/")[2] in rule.programs), None)
-            if at is None:
+def _as_read(text: str) -> str:
+    """As an agent reads it: without what is not seen, and with letters of other forms as usual ones."""
+    if text.isascii():
+        return text if text.isprintable() else without_unseen(text)
+    return unicodedata.normalize("NFKC", without_unseen(text))
+
+
+def _deeds(text: str, where: Where) -> Iterator[Finding]:
+    low = text.replace("\\\r\n", "").replace("\\\n", "").lower()
+    families = [f for f in DEEDS if where in f.severity and any(mark in low for mark in f.marks)]
+    told: dict[tuple[str, Severity], int] = {}
+    marks = _any_of(tuple(mark for family in families for mark in family.marks if mark in low))
+    cut = code_pieces if where in ("script", "command") else prose_pieces
+    for piece in cut(text, marks) if families else ():
+        low = piece.text.lower()
+        for family in families:
+            if not any(mark in low for mark in family.marks) or told.get((family.name, "refuse"), 0) >= FINDINGS_MAX:
                 continue
-            rest = words[at + 1 :]
-            target = next((word for word in rest if rule.target.fullmatch(word)), None)
-            if target is not None and (not rule.words or not rule.words.isdisjoint(rest)):
-                return " ".join(words[at:])
-    return None
+            hit = family.look(piece.text, tight=piece.kind == "prose" and not any(sign in low for sign in SHELL_SIGNS))
+            severity = None if hit is None else _severity(piece, hit, family, where)
+            if hit is None or severity is None:
+                continue
+            count = told[family.name, severity] = told.get((family.name, severity), 0) + 1
+            if count <= FINDINGS_MAX:
+                yield Finding(family.name, piece.line, one_line(hit.found, FOUND_CHARS), severity)
 
 
-def _own(words: Sequence[str]) -> str | None:
-    for at, word in enumerate(words):
-        if word.rpartition("/")[2] != "horae":
-            continue
-        rest = iter(words[at + 1 : at + 8])
-        for said in rest:
-            if said == "--home":
-                next(rest, None)
-            elif not said.startswith("--"):
-                among = _OWN.get(said, frozenset())
-                if among is None or not among.isdisjoint(rest):
-                    return " ".join(words[at:])
-                break
-    return None
+@lru_cache(256)
+def _any_of(marks: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, marks)))
 
 
-FAMILIES = (Family("lifecycle", ("horae",), lifecycle, "would stop, restart or replace the scheduler that runs it"),)
+def _severity(piece: Piece, hit: Hit, family: Family, where: Where) -> Severity | None:
+    """What a hit does where it stands; None: it is no command there."""
+    if hit.said:
+        severity: Severity = "warn" if is_mentioned(piece.before + piece.text[: hit.start]) else family.severity[where]
+    else:
+        place = place_of(piece, hit.start, hit.end)
+        if place == "prose":
+            return None
+        severity = "warn" if place == "mentioned" else family.severity[where]
+    if not hit.definite:
+        return "warn" if where in ("prompt", "skill", "data") else None
+    return severity
+
+
+def _phrases(text: str, read: str, where: Where) -> Iterator[Finding]:
+    low = read.lower()
+    plainly = text.lower() if read is not text else low
+    for family in PHRASES:
+        found = places(low, family.phrase, FINDINGS_MAX)
+        open_ones = len(found) if plainly is low else len(places(plainly, family.phrase, FINDINGS_MAX))
+        for number, (start, end) in enumerate(found):
+            if where == "prompt" and is_quoted(low, start):
+                continue  # it is about such a text
+            line = low.count("\n", 0, start) + 1
+            shown = one_line(low[start:end], FOUND_CHARS)
+            if number >= open_ones and where != "data":
+                yield Finding(DISGUISED, line, shown, "refuse")
+            else:
+                yield Finding(family.name, line, shown, "warn")
+
+
+def _unseen(text: str, where: Where) -> Iterator[Finding]:
+    told: dict[Severity, int] = {}
+    for item in unseen(text):
+        if where in ("script", "command") and item.char not in _TURNS:
+            continue  # programs print colours
+        severity: Severity = "refuse" if where == "prompt" and item.char not in MILD else "warn"
+        count = told[severity] = told.get(severity, 0) + 1
+        if count <= FINDINGS_MAX:
+            yield _unseen_finding(text, item, severity)
+
+
+def _unseen_finding(text: str, item: Unseen, severity: Severity) -> Finding:
+    line = text.count("\n", 0, item.at) + 1
+    column = item.at - (text.rfind("\n", 0, item.at) + 1) + 1
+    return Finding(INVISIBLE, line, f"{item.words}, character {column}", severity)

@@ -44,6 +44,68 @@ HITS = [
     "launchctl bootout gui/501/com.horae.gateway",
     "launchctl unload ~/Library/LaunchAgents/horae.plist",
     "  horae\tup",
+    "kill $(pgrep -f horae)",
+    "systemctl --user stop horae",
+    "service horae-gateway restart",
+    "/etc/init.d/horae restart",
+    "supervisorctl restart horae",
+    "docker restart horae",
+    "ps aux | grep horae | awk '{print $2}' | xargs kill -9",
+    "taskkill /F /IM horae.exe",
+    "Stop-Process -Name horae",
+    "Get-Process horae | Stop-Process",
+    "net stop horae",
+    'os.system("systemctl restart hor" + "ae")  # horae',
+    "pkill hor''ae",
+]
+
+OTHERS = [
+    "hermes gateway restart",
+    "hermes -p work gateway restart",
+    "hermes --profile=work gateway stop",
+    "hermes update",
+    "hermes uninstall --yes",
+    "openclaw gateway restart",
+    "systemctl --user restart hermes-gateway.service",
+    "launchctl kickstart -k gui/501/ai.hermes.gateway",
+    "launchctl submit -l hermes -- sleep 1",
+    "kill $(pgrep -f hermes)",
+    "service hermes-gateway restart",
+    'subprocess.run(["hermes", "-p", "work", "gateway", "restart"])',
+    'os.system("hermes gate" + "way restart")',
+]
+
+IMAGES = [
+    "killall python",
+    "killall -9 python3",
+    "pkill python3.11",
+    "pkill -f python",
+    "kill -9 $(pgrep python)",
+    "pgrep python | xargs kill",
+    "taskkill /F /IM python.exe",
+    "Stop-Process -Name python",
+    "pkill -u ada",
+    "killall -u $USER",
+    "kill -9 -1",
+]
+
+DOOM = [
+    "rm -rf /",
+    "rm -rf //",
+    "rm -rf / --no-preserve-root",
+    "rm -rf ~",
+    "rm -rf ~/",
+    'rm -rf "$HOME"/*',
+    "rm -rf ${HOME}",
+    "sudo rm -r -f /var/log",
+    "rm -fR /home/ada",
+    "rm --recursive /etc",
+    "rm -rf ~/.horae",
+    "rm -rf $HORAE_HOME",
+    'subprocess.run(["rm", "-rf", "/"])',
+    "find / -delete",
+    "dd if=/dev/zero of=/dev/sda bs=1M",
+    "mkfs.ext4 /dev/sda1",
 ]
 
 MISSES = [
@@ -85,6 +147,26 @@ MISSES = [
     "ls #",
     "service nginx restart # horae",
     "echo start it up, horae",
+    "horae up --help",
+    "hermes update --check",
+    "hermes gateway status",
+    "hermes -p gateway restart",
+    "killall pythonista",
+    "pkill -f 'python train.py'",
+    "pgrep python",
+    "kill -1 1234",
+    "kill -9 1234",
+    "docker restart web",
+    "rm -rf /tmp/build",
+    "rm -rf ./build dist",
+    "rm -rf ~/.cache/tides",
+    "rm -rf /var/tmp/x",
+    "rm /etc/motd",
+    "find / -name '*.pyc' -delete",
+    "dd if=/dev/sda of=disk.img",
+    "echo ssh-rsa AAAA >> ~/.ssh/authorized_keys",
+    "cat ~/.aws/credentials",
+    "printf '\\x1b[31mred'",
 ]
 
 
@@ -93,6 +175,31 @@ def test_it_is_found(line: str) -> None:
     (item,) = findings(f"#!/bin/sh\n{line}\n")
     assert (item.family, item.line) == ("lifecycle", 2)
     assert "horae" in item.found
+
+
+@pytest.mark.parametrize(
+    ("family", "line"),
+    [
+        *(("lifecycle_others", line) for line in OTHERS),
+        *(("lifecycle_images", line) for line in IMAGES),
+        *(("destructive_root_rm", line) for line in DOOM),
+    ],
+)
+def test_others_are_found_too(family: str, line: str) -> None:
+    (item,) = findings(f"#!/bin/sh\n{line}\n")
+    assert (item.family, item.line, item.severity) == (family, 2, "refuse")
+
+
+def test_a_list_with_a_word_on_each_line_is_one_command() -> None:
+    text = 'import subprocess\nsubprocess.run([\n    "systemctl",\n    "restart",\n\n    "horae",\n], check=True)\n'
+    (item,) = findings(text)
+    assert (item.line, item.found) == (2, "systemctl restart horae")
+    apart = 'ACTIONS = [\n    "systemctl restart nginx",\n    "tail horae.log",\n    "horae",\n]\n'
+    assert findings(apart) == ()
+
+
+def test_a_word_that_goes_on_behind_a_line_end_is_one_word() -> None:
+    assert [item.line for item in findings("systemctl restart ho\\\nrae\n")] == [1]
 
 
 @pytest.mark.parametrize("line", MISSES)
