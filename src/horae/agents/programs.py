@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -62,41 +63,54 @@ async def run(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout_
     def ms() -> int:
         return round((clock.reading().steady_s - began) * 1000)
 
+    heard = _Heard(asyncio.get_running_loop())
     try:
-        process = await asyncio.create_subprocess_exec(
+        transport, _ = await asyncio.get_running_loop().subprocess_exec(
+            lambda: heard,
             *argv,
             cwd=cwd,
             env=dict(env),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
         return Ended(None, "", "", ms(), f"{argv[0]}: {getattr(error, 'strerror', None) or error}")
-    out, err = _Kept(), _Kept()
-    readers = [
-        asyncio.ensure_future(_read(stream, kept))
-        for stream, kept in ((process.stdout, out), (process.stderr, err))
-        if stream is not None
-    ]
     why = ""
     try:
-        try:
-            await asyncio.wait_for(process.wait(), timeout_s)
-        except TimeoutError:
+        await asyncio.wait((heard.ended,), timeout=timeout_s)
+        if not heard.ended.done():
             why = f"it was ended: it had not finished after {timeout_s:g} s"
-        await asyncio.wait(readers, timeout=LAST_WORDS_S)
+        else:
+            await asyncio.wait((heard.silent,), timeout=LAST_WORDS_S)
     finally:
-        if process.returncode is None:
+        if transport.get_returncode() is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-        for reader in readers:
-            reader.cancel()
-    return Ended(None if why else process.returncode, out.text(), err.text(), ms(), why)
+                os.killpg(transport.get_pid(), signal.SIGKILL)
+            await heard.ended
+        transport.close()
+    code = None if why else transport.get_returncode()
+    return Ended(code, heard.kept[1].text(), heard.kept[2].text(), ms(), why)
 
 
-async def _read(stream: asyncio.StreamReader, kept: _Kept) -> None:
-    while data := await stream.read(65536):
-        kept.take(data)
+class _Heard(asyncio.SubprocessProtocol):
+    """What it printed, and when it ended. `wait` of the library's own process waits for whoever holds its output."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.kept = {1: _Kept(), 2: _Kept()}
+        self.ended: asyncio.Future[None] = loop.create_future()
+        self.silent: asyncio.Future[None] = loop.create_future()
+        self._open = {1, 2}
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.kept[fd].take(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        self._open.discard(fd)
+        if not self._open and not self.silent.done():
+            self.silent.set_result(None)
+
+    def process_exited(self) -> None:
+        if not self.ended.done():
+            self.ended.set_result(None)

@@ -101,7 +101,13 @@ def run_log(home: Home, *, run: str) -> Json:
         row = _run_or_latest(reader, run)
         shown = reader.list_runs(job_id=None, state=None, limit=1, cursor=None, run_id=row["id"])["runs"][0]
         of = reader.occurrence_by_key(row["key"])
-        return {"run": shown, **reader.output(row["id"]), "occurrence": None if of is None else how_it_stands(of)}
+        activity: list[Json] = reader.activity(row["id"]) if shown["model"] else []
+        return {
+            "run": shown,
+            **reader.output(row["id"]),
+            "activity": activity,
+            "occurrence": None if of is None else how_it_stands(of),
+        }
     finally:
         reader.close()
 
@@ -109,6 +115,14 @@ def run_log(home: Home, *, run: str) -> Json:
 def how_it_stands(occurrence: Record) -> Json:
     """An occurrence in brief: whether it is settled, how, and why."""
     return {name: occurrence[name] for name in ("key", "state", "outcome", "reason")}
+
+
+def find_run_of(reader: Reader, text: str) -> str | None:
+    """The id of a run that is meant; None when none is."""
+    try:
+        return reader.find_run(text)["id"]
+    except (NotFound, Ambiguous):
+        return None
 
 
 def _run_or_latest(reader: Reader, text: str) -> Record:

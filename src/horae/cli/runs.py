@@ -8,6 +8,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
+from horae.cli.activity import activity_words
 from horae.cli.agentoptions import resolved_rows
 from horae.cli.output import Output
 from horae.errors import Unavailable, Usage
@@ -24,6 +25,7 @@ TELL_AFTER = 25  # looks, some seconds: so long a run may take to begin before i
 NO_RUN: dict[str, Any] = {
     **dict.fromkeys(("run", "message", "stdout", "stderr")),
     **dict.fromkeys(("stdout_cut_bytes", "stderr_cut_bytes"), 0),
+    "activity": [],
     "pruned": False,
 }  # the shape of `log` where there is none
 
@@ -111,6 +113,45 @@ def _gone(house: House) -> bool:
     """Whether nobody is there any more who could start or watch it; a gateway that is only slow is there."""
     found = house.gateway()
     return found is None or (not found["alive"] and open_house(house.path).holder is None)
+
+
+def options_replay(parser: ArgumentParser) -> None:
+    """What `replay` takes."""
+    parser.add_argument("run", metavar="RUN", help="a run's id or a unique beginning of it")
+    parser.add_argument("--model", metavar="M", help="another model; without it the job's")
+    parser.add_argument("--wait", action="store_true", help="wait for its end and show how the two differ")
+
+
+def do_replay(args: Namespace, output: Output) -> int:
+    """Run an agent once more with the prompt of a run."""
+    house = open_house(args.home)
+    if args.wait and house.gateway() is None:
+        raise Unavailable("no gateway is running, so there is nothing to wait for", "start one with `horae up`")
+    ordered = house.call("replay", run=args.run, model=args.model)
+    if not args.wait:
+        output.change(ordered)
+        return 0
+    log = _wait(house, ordered, output)
+    if log["run"] is None:
+        output.emit(log, lambda: output.text(f"it ended without a run: {log['occurrence']['reason']}"))
+        return 1
+    answer = house.view("app.replay", "compared", before=ordered["replay_of"], after=log["run"]["id"])
+    output.emit(answer, lambda: render_compared(answer, output))
+    return 0 if log["run"]["state"] == "completed" else 1
+
+
+def render_compared(answer: dict[str, Any], output: Output) -> None:
+    """Two runs side by side, then how their answers differ."""
+    rows: list[tuple[object, ...]] = []
+    for run in (answer["before"], answer["after"]):
+        cost = "" if run["cost_usd"] is None else f"${run['cost_usd']:.4f}"
+        rows.append(
+            (run["id"], run["state"], run["model"], run["turns"], run["tokens"], cost, _short(run["duration_s"]))
+        )
+    output.table(("RUN", "STATE", "MODEL", "TURNS", "TOKENS", "COST", "TOOK"), rows, soft=(2,), states=(1,))
+    if answer["same"]:
+        output.text("the answers are the same")
+    output.outside(answer["diff"])
 
 
 def options_cancel(parser: ArgumentParser) -> None:
@@ -209,7 +250,7 @@ def do_log(args: Namespace, output: Output) -> int:
 
 def _follow(house: House, run: str, output: Output) -> int:
     """Print a live run's standard output as it comes; with --json one object a line."""
-    shown, far = 0, False
+    shown, told, far = 0, 0, False
     while True:
         answer = house.view("app.views", "run_log", run=run)
         done = answer["run"]["state"] in ENDED
@@ -217,6 +258,9 @@ def _follow(house: House, run: str, output: Output) -> int:
         if not done:
             found = house.so_far(answer["run"]["id"])
             text = found["stdout"] if found else ""
+            for event in found["events"][told:] if found else ():
+                output.follow(f"{activity_words(event)}\n", answer["run"]["id"])
+                told += 1
             if found is None and answer["run"]["state"] == "running" and house.cluster and not far:
                 far = True
                 output.note("no gateway of this home watches it: what it prints is shown when it has ended")
@@ -261,6 +305,10 @@ def render_log(answer: dict[str, Any], output: Output, *, cluster: bool = False)
         output.text(f"reason: {run['reason']}")
     if run["used"] is not None:
         output.text(f"used: {_used(run['used'])}")
+    if run["model"] is not None:
+        cost = "" if run["cost_usd"] is None else f", ${run['cost_usd']:.4f}"
+        turns = f"{run['turns'] or 0} turn{'' if run['turns'] == 1 else 's'}"
+        output.text(f"agent: {run['model']}, {turns}, {run['tokens'] or 0:,} tokens{cost}")
     for name in run["files"]:
         output.text(f"kept as a file: {name}")
     for item in run["deliveries"]:
@@ -269,6 +317,8 @@ def render_log(answer: dict[str, Any], output: Output, *, cluster: bool = False)
         output.text("what it printed was pruned (`[retention]` in config.toml)")
     elif answer["message"] is None:
         output.text(f"it has not ended; `horae log {run['id']} --follow` shows its output as it comes")
+    for event in answer["activity"]:
+        output.text(output.paint(activity_words(event), "grey"))
     for title in ("stdout", "stderr"):
         if answer[title]:
             cut = answer[f"{title}_cut_bytes"]

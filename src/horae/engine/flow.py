@@ -157,7 +157,7 @@ async def conclude(claim: Claim, ending: Ending, p: Ports, started: datetime | N
     """Write the end, fill the outbox and settle, in one transaction."""
     job = claim.job
     to, alerts = of_end(job, claim.run_id, p.targets, p.settings, p.clock.now(), alert=ending.alert)
-    again = ending.again_s or retry_delay(job, ending, claim.failures + 1, claim.key)
+    again = retry_delay(job, ending, claim.failures + 1, claim.key)
     await p.store.together(end, End(claim, ending, to, alerts, manner_of(job, p.settings), started, again))  # settle
 
 

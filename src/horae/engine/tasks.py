@@ -54,7 +54,7 @@ def task_for(claim: Claim, facts: AgentFacts, given: Given, secrets: Mapping[str
         "approve": [*job.approve],
         "mcp": [_served(served) for served in facts.servers],
         "notes": dict(given.notes),
-        "folder": job.workdir or "",
+        "folder": facts.folder,
         "walls": None,
         "env": dict(env),
         "schema": job.schema,

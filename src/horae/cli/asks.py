@@ -1,0 +1,72 @@
+"""`waiting approve deny`: what agents ask of people."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from horae.cli.output import Output
+from horae.wiring import open_house
+
+SHOWN_CHARS = 120
+
+
+def options_waiting(parser: ArgumentParser) -> None:
+    """What `waiting` takes."""
+    parser.add_argument("--all", action="store_true", help="also what was answered, or is of no use any more")
+
+
+def do_waiting(args: Namespace, output: Output) -> int:
+    """List what waits for a person's word."""
+    answer = open_house(args.home).view("app.asks", "list_asks", all=args.all)
+
+    def render() -> None:
+        if not answer["asks"]:
+            output.text("nothing waits for your word")
+            return
+        rows = [
+            (ask["id"], ask["kind"], ask["slug"], said_of(ask), ask["decision"] or "open", ask["expires_at"] or "")
+            for ask in answer["asks"]
+        ]
+        output.table(("ID", "WHAT", "JOB", "ASKS", "ANSWER", "UNTIL"), rows, soft=(3,))
+        output.note("`horae approve ID` lets it be done, `horae deny ID` does not")
+
+    output.emit(answer, render)
+    return 0
+
+
+def said_of(ask: dict[str, Any]) -> str:
+    """What it asks for, in a line."""
+    body: dict[str, Any] = ask["body"] or {}
+    told = {key: value for key, value in body.items() if key != "digest" and value}
+    if ask["kind"] == "call":
+        return f"{told.get('tool', '')} {told.get('args', '')}"[:SHOWN_CHARS]
+    return json.dumps(told, ensure_ascii=False)[:SHOWN_CHARS]
+
+
+def options_approve(parser: ArgumentParser) -> None:
+    """What `approve` takes."""
+    _options(parser)
+
+
+def options_deny(parser: ArgumentParser) -> None:
+    """What `deny` takes."""
+    _options(parser)
+
+
+def _options(parser: ArgumentParser) -> None:
+    parser.add_argument("ask", metavar="ID", help="what waits, as `horae waiting` lists it; or a run, or a job")
+    parser.add_argument("--reason", metavar="TEXT", help="why; the agent is told")
+
+
+def do_approve(args: Namespace, output: Output) -> int:
+    """Let it be done."""
+    output.change(open_house(args.home).call("approve", ask=args.ask, reason=args.reason))
+    return 0
+
+
+def do_deny(args: Namespace, output: Output) -> int:
+    """Let it not be done."""
+    output.change(open_house(args.home).call("deny", ask=args.ask, reason=args.reason))
+    return 0
