@@ -21,6 +21,9 @@ each into the spool as an `EVENT`. Every event has `kind` and `at` (seconds sinc
 
 `end` is the last one. `how` is one of `HOWS`; `says` is a sentence for a person. What can go on later has `state`, a JSON
 text: who is given it goes on from there.
+
+Nothing that is told can keep a run from ending: numbers that count are bounded, what goes too deep is cut, and no text
+holds what a database does not take.
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import islice
+from math import isfinite
 from typing import Any, cast
 
 HOWS = {
@@ -46,7 +51,11 @@ QUIET = ("unchanged", "asleep")
 LATER = ("parked", "held")
 TRACE_MAX = 500  # events of a run that are kept; of a longer one the beginning and the end
 TRACE_CHARS_MAX = 2000  # of each text in them
-_LONG = ("text", "args", "says")
+TRACE_FIELDS_MAX = 32  # of each event
+COUNT_MAX = 10**12  # of tokens and the like: more is a slip, and databases count in 64 bits
+USD_MAX = 10**6
+AGAIN_S_MAX = 366 * 86400
+DEPTH_MAX = 40  # of what stands in an event
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +95,7 @@ class Work:
 
 def work_of(events: Iterable[Mapping[str, Any]]) -> Work:
     """What the events of a run say together. What is not as it should be is left out: a run must end all the same."""
-    told = [event for event in events if isinstance(event.get("kind"), str)]
+    told = [_plain(event, DEPTH_MAX) for event in events if isinstance(event.get("kind"), str)]
     values: dict[str, Any] = {}
     usd, priced, asked = 0.0, True, dict[int, int]()
     skills: list[tuple[str, str]] = []
@@ -104,9 +113,9 @@ def work_of(events: Iterable[Mapping[str, Any]]) -> Work:
             asked.pop(_whole(event, "turn"), None)
             tokens_in, tokens_out = tokens_in + _whole(event, "input"), tokens_out + _whole(event, "output")
             values["model"] = _text(event, "model") or values.get("model")
-            cost = event.get("usd")
-            priced = priced and isinstance(cost, int | float)
-            usd += float(cost) if isinstance(cost, int | float) else 0.0
+            cost = _amount(event, "usd", USD_MAX)
+            priced = priced and cost is not None
+            usd += cost or 0.0
         elif kind == "skill":
             skills.append((_text(event, "name") or "", _text(event, "sha256") or ""))
         elif kind == "note":
@@ -116,12 +125,11 @@ def work_of(events: Iterable[Mapping[str, Any]]) -> Work:
         elif kind == "watched":
             values["watched"] = (_text(event, "sha256") or "", _text(event, "text") or "")
         elif kind == "end":
-            again = event.get("again_s")
             ask = event.get("ask")
             values |= {
-                "how": event.get("how") if event.get("how") in HOWS else "failed",
+                "how": how if (how := _text(event, "how")) in HOWS else "failed",
                 "says": _text(event, "says") or "",
-                "again_s": float(again) if isinstance(again, int | float) else None,
+                "again_s": _amount(event, "again_s", AGAIN_S_MAX),
                 "state": _text(event, "state"),
                 "ask": ask if isinstance(ask, Mapping) else None,
             }
@@ -158,22 +166,48 @@ def _redacted(value: object, redact: Callable[[str], str]) -> object:
 
 def trace_of(events: list[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     """The events as they are kept: without what is kept elsewhere, each bounded, and not too many of them."""
-    kept = [{k: _clipped(k, v) for k, v in event.items() if k != "state"} for event in events]
-    for event in kept:
-        if event["kind"] == "prompt":
-            event.pop("text", None)
-    if len(kept) <= TRACE_MAX:
-        return tuple(kept)
+    if len(events) <= TRACE_MAX:
+        return tuple(map(_kept, events))
     half = TRACE_MAX // 2
-    gap = {"kind": "gap", "at": kept[half]["at"], "count": len(kept) - 2 * half}
-    return (*kept[:half], gap, *kept[-half:])
+    gap = {"kind": "gap", "at": events[half].get("at"), "count": len(events) - 2 * half}
+    return (*map(_kept, events[:half]), gap, *map(_kept, events[-half:]))
 
 
-def _clipped(key: str, value: Any) -> object:
-    if key in _LONG and isinstance(value, str) and len(value) > TRACE_CHARS_MAX:
+def _kept(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    elsewhere = ("state", "text") if event["kind"] == "prompt" else ("state",)
+    rest = islice(((key, value) for key, value in event.items() if key not in elsewhere), TRACE_FIELDS_MAX)
+    return {"kind": _clipped(event["kind"])} | {key[:TRACE_CHARS_MAX]: _clipped(value) for key, value in rest}
+
+
+def _clipped(value: Any) -> object:
+    if isinstance(value, str) and len(value) > TRACE_CHARS_MAX:
         return value[: TRACE_CHARS_MAX - 1] + "…"
     too_long = isinstance(value, dict | list) and len(json.dumps(value)) > TRACE_CHARS_MAX
     return "…" if too_long else cast("object", value)
+
+
+def _plain(value: Any, depth: int) -> Any:
+    """The same as what may be kept anywhere: not too deep, no text with NUL or half a character, only real numbers."""
+    if isinstance(value, str):
+        clean = value if value.isascii() else value.encode("utf-8", "replace").decode()
+        return clean.replace("\0", "\u2400")
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if not isinstance(value, list | Mapping):
+        return value
+    if depth == 0:
+        return "…"
+    if isinstance(value, list):
+        return [_plain(item, depth - 1) for item in cast("list[Any]", value)]
+    members = cast("Mapping[str, Any]", value)
+    return {_plain(key, 0): _plain(item, depth - 1) for key, item in members.items()}
+
+
+def _amount(event: Mapping[str, Any], key: str, most: float) -> float | None:
+    value = event.get(key)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= most:
+        return None
+    return float(value)
 
 
 def _text(event: Mapping[str, Any], key: str) -> str | None:
@@ -183,4 +217,4 @@ def _text(event: Mapping[str, Any], key: str) -> str | None:
 
 def _whole(event: Mapping[str, Any], key: str) -> int:
     value = event.get(key)
-    return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
+    return min(max(0, value), COUNT_MAX) if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -72,6 +72,8 @@ class AgentFacts:
     script: Argv | None = None
     watch: Argv | None = None
     """Of a script that is watched; a URL stands in the job."""
+    folder: str = ""
+    """Where it works, as its job says; empty: in a folder of the run's own."""
 
 
 def agent_of(job: Job, settings: AgentSettings) -> tuple[AgentKind, NamedAgent | None, str | None]:

@@ -31,7 +31,8 @@ def judge_agent(name: str, result: Result, work: Work) -> Ending:
         return Ending("park", work.says, asking(name, work), alert=False, result=result, again_s=work.again_s)
     if work.how == "done" and result.exit_code == 0:
         return _answered(name, result, work)
-    return _failed(name, result, work.says or _without_words(result))
+    said = None if work.how == "done" else work.says  # it had answered, and yet did not end well
+    return _failed(name, result, said or _without_words(result))
 
 
 def asking(name: str, work: Work) -> str:
@@ -75,4 +76,4 @@ def _without_words(result: Result) -> str:
     if result.signal is not None:
         return f"the agent's process was ended by signal {result.signal}"
     last = one_line(result.stderr.strip().rsplit("\n", 1)[-1], HEAD_CHARS)
-    return f"the agent's process ended with exit status {result.exit_code} and did not say how{last and ': '}{last}"
+    return f"the agent's process ended with exit status {result.exit_code} and did not say why{last and ': '}{last}"

@@ -6,6 +6,9 @@ import json
 from typing import Any
 
 import jsonschema
+from jsonschema.protocols import Validator
+from referencing import Registry
+from referencing.exceptions import Unresolvable
 
 SAID_CHARS_MAX = 300
 
@@ -18,6 +21,10 @@ def problem(schema: str) -> str | None:
         return f"it is no JSON schema: {error.message[:SAID_CHARS_MAX]}"
     except (ValueError, RecursionError) as error:
         return f"it is not JSON: {error}"
+    try:
+        list(_validator(schema).iter_errors({}))
+    except (Unresolvable, RecursionError) as error:
+        return _endless(error)
     return None
 
 
@@ -27,10 +34,22 @@ def unmet(schema: str, answer: str) -> str | None:
         said: Any = json.loads(answer)
     except (ValueError, RecursionError) as error:
         return f"the answer is not JSON: {error}"
-    found = sorted(
-        jsonschema.Draft202012Validator(json.loads(schema)).iter_errors(said), key=lambda e: list(map(str, e.path))
-    )
+    try:
+        found = sorted(_validator(schema).iter_errors(said), key=lambda e: list(map(str, e.path)))
+    except (Unresolvable, RecursionError) as error:
+        return f"the schema: {_endless(error)}"
     if not found:
         return None
     place = "/".join(map(str, found[0].path)) or "the answer"
     return f"{place}: {found[0].message[:SAID_CHARS_MAX]}"
+
+
+def _validator(schema: str) -> Validator:
+    """Whose references lead only into the schema itself: nothing is fetched."""
+    return jsonschema.Draft202012Validator(json.loads(schema), registry=Registry[Any]())
+
+
+def _endless(error: Unresolvable | RecursionError) -> str:
+    if isinstance(error, RecursionError):
+        return "its references go in circles"
+    return f"its reference {str(error.ref)[:SAID_CHARS_MAX]} leads to nothing in it"

@@ -18,7 +18,7 @@ from horae.limits import CONTEXT_AGE_MAX_S, NAMES_MAX, SCHEMA_CHARS_MAX, URL_CHA
 
 _TRUTH = {"true": True, "false": False}
 _NEARLY = {"on": "true", "yes": "true", "off": "false", "no": "false", "none": "false"}
-_URL = re.compile(r"https?://[^\s/?#]+[^\s]*", re.IGNORECASE)
+_URL = re.compile(r"https?://([^\s/?#]+)[^\s]*", re.IGNORECASE)
 
 
 def agent(file: str, key: str, node: Node) -> bool | str:
@@ -76,7 +76,8 @@ def watch(file: str, key: str, node: Node) -> str:
     value = text(file, key, node, "a URL, or a file below scripts/")
     if "://" not in value:
         return script(file, key, node)
-    if not _URL.fullmatch(value) or len(value) > URL_CHARS_MAX or "@" in value.split("/")[2]:
+    found = _URL.fullmatch(value)
+    if found is None or len(value) > URL_CHARS_MAX or "@" in found[1]:
         hint = "It begins with https:// or http:// and has no password in it."
         refuse(file, key, node, f"must be a URL that can be fetched; it says {shown(node)}", "a URL", hint)
     return value

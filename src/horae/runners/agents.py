@@ -21,7 +21,7 @@ from horae.core.model import Job
 from horae.core.preflight import Facts
 from horae.ports import Settings
 from horae.runners.sandbox import problem as sandbox_problem
-from horae.runners.scripts import Lookup, script_facts
+from horae.runners.scripts import Lookup, script_facts, working_folder
 
 INSTALL = "`pip install 'horae[agents]'` installs it"
 NEEDS = {"builtin": ("pydantic_ai",), "acp": ("acp", "httpx2"), "command": ("httpx2",)}
@@ -64,17 +64,29 @@ def agent_facts(job: Job, settings: Settings, scripts: str, secrets: Lookup, ski
     if job.secrets:
         values, why = secrets(job.secrets)
         problems += why
-    facts = AgentFacts(kind, program, env, models, tools, servers, tuple(found_skills), own[0], own[1])
+    folder = ""
+    if job.workdir is not None:
+        folder, odd = working_folder(job.workdir)
+        problems += [odd] if odd else []
+    facts = AgentFacts(kind, program, env, models, tools, servers, tuple(found_skills), own[0], own[1], folder)
     return Facts(cwd=scripts, problems=tuple(problems), secrets=values, agent=facts)
 
 
 def _missing(kind: str, tools: Sequence[str], path: str) -> Iterator[str]:
     """Packages and programs that the agent itself needs."""
     for package in NEEDS[kind]:
-        if find_spec(package) is None:
+        if not _is_there(package):
             yield f"the {kind} agent needs the package {package}, which is not installed; {INSTALL}"
     if "shell" in tools and kind != "command" and (why := sandbox_problem("strict", path)) is not None:
         yield f"toolset shell: {why}"
+
+
+def _is_there(module: str) -> bool:
+    """Whether it can be imported. Nothing of it is, but for what stands before its last dot."""
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def _models(
@@ -93,7 +105,7 @@ def _models(
             continue
         provider = agents.providers[model.provider]
         kind = KINDS.get(provider.kind)
-        if program is None and kind is not None and find_spec(kind.module) is None:
+        if program is None and kind is not None and not _is_there(kind.module):
             problems.append(
                 f"provider {provider.name}: its kind {provider.kind} needs a package; pip install '{kind.package}'"
             )
@@ -154,7 +166,7 @@ def _found(prompt: str) -> tuple[str, ...]:
 @lru_cache(KEPT_MAX)
 def _schema(schema: str | None) -> tuple[str, ...]:
     """Whether it is a schema. Its library is loaded only for jobs that have one."""
-    if schema is None or find_spec("jsonschema") is None:
+    if schema is None or not _is_there("jsonschema"):
         return ()
     why: str | None = import_module("horae.core.answerform").problem(schema)
     return () if why is None else (f"schema: {why}",)

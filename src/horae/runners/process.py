@@ -255,12 +255,14 @@ class ProcessRunner:
         return said | {"argv": argv, "boxed": True, "landlock": False}
 
     def _given(self, order: Order, folder: str) -> dict[str, Any]:
-        """The task of an agent, with its run's own folder: where it works, unless its job says another, and may write."""
+        """The task of an agent, with its run's own folder: where it works, unless its job says another.
+
+        In the home it may write to that folder alone: one that its job names may lie in the home, or hold all of it.
+        """
         task = dict(order.task or {})
-        own = [folder, *((task["folder"],) if task["folder"] else ())]
         return task | {
             "folder": task["folder"] or folder,
-            "walls": {**self._walls, "own": own} if order.landlock and version() else None,
+            "walls": {**self._walls, "own": [folder]} if order.landlock and version() else None,
             "env": {**order.env, "HORAE_OUTPUT": folder},
         }
 

@@ -73,7 +73,7 @@ def facts_for(
     else:
         facts = command_facts(job.command, folder, commands, path)
     if job.workdir is not None:
-        cwd, problem = _folder(job.workdir)
+        cwd, problem = working_folder(job.workdir)
         facts = replace(facts, cwd=cwd, problems=facts.problems + ((problem,) if problem else ()))
     if job.secrets:
         values, problems = secrets(job.secrets)
@@ -193,7 +193,7 @@ def _in_command(argv: tuple[str, ...]) -> tuple[Finding, ...]:
     return findings(" ".join(argv))
 
 
-def _folder(workdir: str) -> tuple[str, str | None]:
+def working_folder(workdir: str) -> tuple[str, str | None]:
     """The folder that is meant, or what is wrong with it."""
     path = os.path.expanduser(workdir)
     if not os.path.isdir(path):

@@ -199,10 +199,6 @@ def test_a_name_on_the_list_does_not_allow_another_program_of_that_name(tmp_path
     assert command_facts([str(fake)], "/h", ["git"], PATH).problems
 
 
-def test_an_agent_job_says_that_it_cannot_run_yet(scripts: Path) -> None:
-    assert "agent" in facts_for(a_job(agent=True, script=None, prompt="x"), str(scripts), [], PATH).problems[0]
-
-
 # ── what would end the scheduler
 
 

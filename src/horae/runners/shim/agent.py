@@ -4,8 +4,9 @@ A program is exec'ed and begins with nothing; an agent begins with everything th
 here, from a shim of the template that loaded them (`template.main(preload=…)`), and calls the one function that was named
 to it. It keeps nothing of the shim's: no descriptor but its three pipes, no signal handler, no environment.
 
-What it tells are lines. Each becomes one `EVENT` record; a line that is longer than a record may be, or what is more than
-`EVENTS_BYTES_MAX` in all, is left out: the process bounds what it tells, and this is the net below it.
+What it tells are lines. Each becomes one `EVENT` record; a line that is longer than a record may be, or with which all that
+is kept would be more than `EVENTS_BYTES_MAX`, is left out: the process bounds what it tells, and this is the net below it.
+Which lines are kept does not depend on how they arrive.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 EVENTS_BYTES_MAX = 16 * 1024 * 1024
 TOLD_ON = 3  # the descriptor on which the agent tells what it does
 FAULT = 70  # its exit status after a fault of ours, as sysexits.h has it
+IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)  # as any Python has it: who is gone is an error of one call, not our end
 
 
 class Agent:
@@ -49,8 +51,8 @@ class Events:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             whole, self._skips = not self._skips, False
-            self._total += len(line)
-            if line and whole and len(line) <= PAYLOAD_BYTES_MAX and self._total <= EVENTS_BYTES_MAX:
+            if line and whole and len(line) <= PAYLOAD_BYTES_MAX and self._total + len(line) <= EVENTS_BYTES_MAX:
+                self._total += len(line)
                 self._lines.append(line)
                 self.any = True
         if len(self._rest) > PAYLOAD_BYTES_MAX:
@@ -89,15 +91,18 @@ def _become(
             os.dup2(fd, number, inheritable=number < TOLD_ON)  # what the agent starts must not tell anything
         os.closerange(TOLD_ON + 1, 1 << 20)
         for number in defaults:
-            signal.signal(number, signal.SIG_DFL)
+            signal.signal(number, signal.SIG_IGN if number in IGNORED else signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         os.environ.clear()
         os.environ.update(env)
         gc.enable()
-        status = work(task, TOLD_ON)
+        done = work(task, TOLD_ON)
         sys.stdout.flush()
+        status = done
     except BaseException:  # nothing of the shim's own may go on in here
         sys.excepthook(*sys.exc_info())  # pyright: ignore[reportArgumentType]
     finally:
-        sys.stderr.flush()
-        os._exit(status)
+        try:
+            sys.stderr.flush()
+        finally:  # whatever that said
+            os._exit(status)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 
 from horae.runners.shim.landlock import Walls, WallsError, version
@@ -35,6 +36,8 @@ def main() -> NoReturn:
             Walls(walls["home"], walls["own"], walls["hidden"]).bind()
     except WallsError as error:
         _give_up(126, f"Landlock: {error}")
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which this Python ignores, and programs do not
+        signal.signal(number, signal.SIG_DFL)
     try:
         os.execvp(argv[0], argv)  # noqa: S606  there is no shell on purpose
     except OSError as error:
