@@ -59,7 +59,7 @@ KINDS: Mapping[str, Kind] = {
     "openai": Kind("https://api.openai.com/v1", "openai", "horae[agents]"),
     "openai-responses": Kind("https://api.openai.com/v1", "openai", "horae[agents]"),
     "anthropic": Kind("https://api.anthropic.com", "anthropic", "horae[agents]"),
-    "google": Kind(None, "google.genai", "pydantic-ai-slim[google]"),
+    "google": Kind(None, "google", "pydantic-ai-slim[google]"),
     "groq": Kind(None, "groq", "pydantic-ai-slim[groq]"),
     "mistral": Kind(None, "mistralai", "pydantic-ai-slim[mistral]"),
     "cohere": Kind(None, "cohere", "pydantic-ai-slim[cohere]"),
