@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from horae.app.apply import apply_folder
+from horae.app.asks import approve, deny
 from horae.app.cancel import cancel_run
 from horae.app.exceptions import move_slot, skip_slot
 from horae.app.incidents import acknowledge
 from horae.app.jobs import add_job, edit_job, pause_jobs, remove_job, replace_text, resume_jobs
 from horae.app.models import use_model
+from horae.app.replay import replay_run
 from horae.app.resend import resend_run
 from horae.app.resolve import resolve_run
 from horae.app.retention import prune
@@ -27,6 +29,9 @@ VERBS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "remove": remove_job,
     "run": run_job,
     "cancel": cancel_run,
+    "approve": approve,
+    "deny": deny,
+    "replay": replay_run,
     "resolve": resolve_run,
     "resend": resend_run,
     "ack": acknowledge,
