@@ -31,8 +31,8 @@ def a_model(server: ModelServer | None, name: str = "small", **changed: Any) -> 
     return call | changed  # pyright: ignore[reportReturnType]
 
 
-def a_task(server: ModelServer | None, folder: Path, **changed: Any) -> dict[str, Any]:
-    output = folder / "output"
+def a_task(server: ModelServer | None, at: Path, /, **changed: Any) -> dict[str, Any]:
+    output = at / "output"
     output.mkdir(parents=True, exist_ok=True)
     task: dict[str, Any] = {
         "run": "run_1",
@@ -61,7 +61,7 @@ def a_task(server: ModelServer | None, folder: Path, **changed: Any) -> dict[str
         "notes": {},
         "folder": str(output),
         "walls": None,
-        "env": {"PATH": "/usr/local/bin:/usr/bin:/bin", "HORAE_OUTPUT": str(output), "HOME": str(folder)},
+        "env": {"PATH": "/usr/local/bin:/usr/bin:/bin", "HORAE_OUTPUT": str(output), "HOME": str(at)},
         "schema": None,
         "empty": "fail",
     }

@@ -7,6 +7,7 @@ a repetition would not change fails the run, in the provider's own words.
 from __future__ import annotations
 
 import json
+import os
 from typing import Any, cast
 
 import httpx2
@@ -79,13 +80,13 @@ def _words(error: ModelAPIError) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """What was first in a chain of causes."""
-    below = error
-    while below.__cause__ is not None or below.__context__ is not None:
-        found = below.__cause__ or below.__context__
-        assert found is not None
-        below = found
-    return _short(str(getattr(below, "strerror", None) or below) or type(below).__name__)
+    """What was first in a chain of causes, in the system's words where it is the system's."""
+    said = str(error)
+    below: BaseException | None = error
+    while below is not None:
+        said = os.strerror(below.errno) if isinstance(below, OSError) and below.errno else str(below) or said
+        below = below.__cause__ or below.__context__
+    return _short(said or type(error).__name__)
 
 
 def _short(text: str) -> str:

@@ -21,7 +21,6 @@ from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from horae import __version__
 from horae.agents.stop import Stop
 from horae.agents.task import ModelCall
 
@@ -38,7 +37,6 @@ def client_of() -> httpx2.AsyncClient:
         trust_env=False,
         follow_redirects=False,
         timeout=TIMEOUT,
-        headers={"user-agent": f"Horae/{__version__}"},
     )
 
 

@@ -6,15 +6,20 @@ it may not ask the model anything, nor a person. What a tool gives back is bound
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 from fastmcp.client.transports import StdioTransport
+from mcp import MCPError as McpError
 from pydantic_ai import RunContext
 from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
+from horae.agents.stop import Stop
 from horae.agents.task import Server, Task
 from horae.agents.tools.place import Place, as_text, data
 from horae.agents.tools.told import prefix
@@ -23,6 +28,7 @@ from horae.agents.walls import behind
 BEGIN_S = 30.0
 ANSWER_S = 120.0
 GIVEN_CHARS_MAX = 30_000
+FAULTS = (McpError, RuntimeError, OSError, httpx2.HTTPError)
 
 
 def toolset(server: Server, task: Task, http: httpx2.AsyncClient) -> AbstractToolset[Place]:
@@ -53,6 +59,7 @@ def _connected(server: Server, task: Task, http: httpx2.AsyncClient) -> Abstract
         env={**task["env"], **server["env"]},
         cwd=task["folder"] or task["env"].get("HORAE_OUTPUT"),
         keep_alive=False,
+        log_file=sys.__stderr__,
     )
     return MCPToolset[Place](
         transport, id=server["name"], init_timeout=BEGIN_S, read_timeout=ANSWER_S, tool_error_behavior="failed"
@@ -64,6 +71,24 @@ class Bounded(WrapperToolset[Place]):
     """What its tools give back, bounded."""
 
     server: str = ""
+
+    async def __aenter__(self) -> Self:
+        """It comes up, or the run fails."""
+        with self._named("did not come up"):
+            await super().__aenter__()
+        return self
+
+    async def get_tools(self, ctx: RunContext[Place]) -> dict[str, ToolsetTool[Place]]:
+        """What it offers now."""
+        with self._named("is gone"):
+            return await super().get_tools(ctx)
+
+    @contextmanager
+    def _named(self, how: str) -> Generator[None]:
+        try:
+            yield
+        except FAULTS as error:
+            raise Stop("failed", f"the server {self.server} {how}: {error or type(error).__name__}") from error
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Place], tool: ToolsetTool[Place]

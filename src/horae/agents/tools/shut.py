@@ -26,8 +26,8 @@ def why_shut(path: str, walls: Walls, *, writes: bool) -> str | None:
     """Why an absolute path without links is shut; None: it is not."""
     for hidden in walls["hidden"]:
         real = os.path.realpath(hidden)
-        beside = os.path.dirname(path) == os.path.dirname(real) and os.path.basename(real) in os.path.basename(path)
-        if beside or is_within(path, real):
+        near = os.path.dirname(path) == os.path.dirname(real) and os.path.basename(real) in os.path.basename(path)
+        if is_within(path, real) or (near and not os.path.isdir(real)):
             return "it is hidden from runs"
     if not writes or not walls["home"]:
         return None
