@@ -28,7 +28,18 @@ from tests.support.world import new_database
 Row = dict[str, Any]
 TABLES = (
     *("job", "occurrence", "run", "output", "delivery", "journal", "fence", "gateway"),
-    *("incident", "expectation", "closed_address"),
+    *(
+        "incident",
+        "expectation",
+        "closed_address",
+        "activity",
+        "agent_prompt",
+        "notepad",
+        "watched",
+        "resume",
+        "ask",
+        "budget",
+    ),
 )
 
 

@@ -38,7 +38,12 @@ waits for its retry goes on). Then, in the order in which they are due, by `over
    `cancel_running`: it ends as `ran` with the reason of its last run and `GAVE_WAY`, due or not. Under `queue` and
    `allow` it keeps its turn, and holds nobody up before it is due. (A retry that could only give way is not even planned,
    so that its failure is told at once: see `retry.py`.)
-14. What the first one to start (else the first one to be held) stands for: all that `catch_up` let end as `missed`, and what
+14. A slot that was begun and *goes on later* (`Open.later`: it waits for a person's word, or for its provider) is as good as
+   a live run, but for people and groups: it takes no place, and manual runs start beside it. When it is due it goes on
+   before all others of its job. Until its run has ended new slots are `skipped` with `skip`, held with `queue`, and the
+   newest is held with `queue_one`; with `allow` they start. Only under `cancel_running` it gives way, as a live run would:
+   it ends as `ran` with what it waited for. Rules 1 to 5 end it too when it is due, like a retry.
+15. What the first one to start (else the first one to be held) stands for: all that `catch_up` let end as `missed`, and what
    those stood for whose place it took.
 
 Invariant, tried over all combinations: each open slot gets exactly one of start, hold, stay and settled; unless `overlap`
@@ -186,18 +191,22 @@ def decide(job: Job, due: Sequence[Open], standing: Standing, now: datetime) -> 
     full = standing.room is not None and standing.room <= 0
     if job.overlap == "skip" and not standing.scheduled and (standing.manual or full) and job.catch_up != "skip":
         return Answers(stay=tuple(due))
-    if job.overlap == "skip" and standing.scheduled:
-        return _skip(due)
+    begun = [each for each in due if each.later]
+    free = not (standing.scheduled or standing.manual or full)
+    if job.overlap == "skip" and (standing.scheduled or begun):
+        return _skip(due, STILL_GOING if standing.scheduled else f"{STILL_GOING}: {begun[0].ended}", now, free=free)
     found = catch_up(job, due, now)
     turns = _Turns(settled=[*found.settled])
     kept = _within_repeat(job, found.kept, standing.left, turns)
-    kept = kept if job.overlap in ("queue", "allow") else _without_retries(kept, turns)
+    kept = kept if job.overlap in ("queue", "allow") else _without_retries(job, kept, turns)
     ready = [each for each in kept if each.ended is None or each.due <= now]
     turns.stay += [each for each in kept if each.ended is not None and each.due > now]
     if job.overlap == "allow":
         room = len(ready) if standing.room is None else max(0, standing.room)
         turns.start += ready[:room]
         _behind(job, ready[room:], standing.full, turns)
+    elif any(each.later for each in kept):
+        _after_begun(job, ready, begun[0].ended if free else FOR_RUN, now, turns, free=free)
     elif standing.scheduled:
         _behind(job, ready, FOR_RUN, turns)
     elif standing.manual or full:
@@ -216,13 +225,28 @@ def decide(job: Job, due: Sequence[Open], standing: Standing, now: datetime) -> 
     )  # fmt: skip
 
 
-def _skip(due: Sequence[Open]) -> Answers:
-    """Rule 7: nothing of what is new has a turn, late or not."""
-    stay = tuple(each for each in due if each.held or each.ended is not None)
+def _skip(due: Sequence[Open], why: str, now: datetime, *, free: bool) -> Answers:
+    """Rule 7: nothing of what is new has a turn, late or not. What was begun goes on when its way is free."""
+    start = _first_begun(due, now, free=free)
+    stay = tuple(each for each in due if (each.held or each.ended is not None) and each not in start)
     settled = tuple(
-        Settled(each, "skipped", each.excluded or STILL_GOING) for each in due if not each.held and each.ended is None
+        Settled(each, "skipped", each.excluded or why) for each in due if not each.held and each.ended is None
     )
-    return Answers(stay=stay, settled=settled)
+    return Answers(start=start, stay=stay, settled=settled)
+
+
+def _first_begun(some: Sequence[Open], now: datetime, *, free: bool) -> tuple[Open, ...]:
+    """What was begun and is to go on now."""
+    ready = sorted((each for each in some if each.later and each.due <= now), key=lambda each: each.turn)
+    return tuple(ready[:1]) if free else ()
+
+
+def _after_begun(job: Job, ready: Sequence[Open], why: str | None, now: datetime, turns: _Turns, *, free: bool) -> None:
+    """Rule 14: what was begun goes on, and the others wait for that."""
+    start = _first_begun(ready, now, free=free)
+    turns.start += start
+    turns.stay += [each for each in ready if each.later and each not in start]
+    _behind(job, [each for each in ready if not each.later], why or FOR_RUN, turns)
 
 
 def _within_repeat(job: Job, kept: Sequence[Open], left: int | None, turns: _Turns) -> Sequence[Open]:
@@ -237,13 +261,17 @@ def _within_repeat(job: Job, kept: Sequence[Open], left: int | None, turns: _Tur
     return [each for each in kept if each not in beyond]
 
 
-def _without_retries(kept: Sequence[Open], turns: _Turns) -> Sequence[Open]:
-    """Rule 13: a retry gives way, if a slot has a turn."""
-    slots = [each for each in kept if each.ended is None]
-    if not slots:
+def _without_retries(job: Job, kept: Sequence[Open], turns: _Turns) -> Sequence[Open]:
+    """Rules 13 and 14: a retry gives way, if a slot has a turn; so does what was begun, under `cancel_running`."""
+    if all(each.ended is not None for each in kept):
         return kept
-    turns.settled += [Settled(each, "ran", f"{each.ended}; {GAVE_WAY}") for each in kept if each.ended is not None]
-    return slots
+    stay = [each for each in kept if each.ended is None or (each.later and job.overlap != "cancel_running")]
+    turns.settled += [
+        Settled(each, "ran", f"{each.ended}; {CANCELLED if each.later else GAVE_WAY}")
+        for each in kept
+        if each not in stay
+    ]
+    return stay
 
 
 def _behind(job: Job, ready: Sequence[Open], reason: str, turns: _Turns) -> None:

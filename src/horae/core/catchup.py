@@ -4,7 +4,8 @@
 1. A slot that a calendar excludes is `skipped`, and stands for nothing: it is not the latest one that runs for others.
 2. A slot that is later than `not_later_than` is `missed`, whatever else is said. Lateness counts from when it was due,
    which for a moved slot is its new time, and for one with a spread that much after the slot.
-3. What is *held* keeps its turn: a gateway saw it in time and put it behind a run (see `admission`). So does a retry.
+3. What is *held* keeps its turn: a gateway saw it in time and put it behind a run (see `admission`). So does a retry. What
+   was begun and goes on later keeps it whatever `not_later_than` says: it has started in time.
 4. `skip`: a slot that is later than `CATCH_UP_GRACE_S` (or than `not_later_than`, where that is said) is `missed`. Of
    several that are not, the latest runs, late by less than a restart takes.
 5. `once`, which is the default: the latest slot runs, late, and is told how many it stands for; the others are `missed`.
@@ -77,7 +78,9 @@ class Open:
     held: bool = False
     """Whether a gateway saw it in time and let it wait for a run."""
     ended: str | None = None
-    """Of a slot that was run and failed, and waits for its retry: the reason of its last run."""
+    """Of a slot that was run and failed, and waits for its retry: the reason of its last run. So of one that goes on later."""
+    later: bool = False
+    """Whether it was begun and goes on from where it is: it waits for a person's word, or for its provider."""
 
     @property
     def begin(self) -> datetime:
@@ -117,7 +120,7 @@ def catch_up(job: Job, due: Sequence[Open], now: datetime) -> CaughtUp:
         late = (now - each.due).total_seconds()
         too_late = limit is not None and late > limit
         if each.ended is not None:
-            if too_late:
+            if too_late and not each.later:
                 settled.append(Settled(each, "ran", f"{each.ended}; {_too_late('its retry', limit)}"))
             else:
                 kept.append(each)

@@ -57,6 +57,7 @@ def title_of(kind: str, name: str, state: str | None) -> str:
         "overdue": "is overdue",
         "quiet": "says nothing",
         "undelivered": "could not be delivered",
+        "approval": "waits for approval",
     }
     return f"{name}: {words.get(kind) or STATES.get(state or '', 'alert')}"
 

@@ -124,7 +124,10 @@ class Item:
 
     delivery_id: int
     kind: str
-    """result, alert, or what of an incident is told: reminder, recovery, overdue, quiet, undelivered."""
+    """result, alert, approval, message (an agent's draft), or what of an incident is told.
+
+    That is reminder, recovery, overdue, quiet, undelivered.
+    """
     title: str
     body: str
     format: Format

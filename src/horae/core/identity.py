@@ -41,6 +41,11 @@ def manual_key(job_id: str, run_id: str) -> str:
     return _uuid5(f"{job_id}@{run_id}")
 
 
+def run_after(run_id: str, job_id: str) -> str:
+    """The id of the run that the success of another one orders of a job: always the same, so that it is ordered once."""
+    return _uuid5(f"{run_id}>{job_id}")[:RUN_ID_CHARS]
+
+
 def run_id(key: str, attempt: int) -> str:
     """The id of one attempt at an occurrence: 20 hexadecimal characters, of which a few usually suffice.
 

@@ -146,6 +146,12 @@ def recovery(name: str, ended: Sequence[Incident], now: datetime) -> str:
     return f"{name} works again. Before that it " + "; it ".join(lines)
 
 
+def unblocked(name: str, ended: Sequence[Incident], now: datetime) -> str:
+    """The text that says that nothing keeps a job from running any more."""
+    lines = [f"{WORDS[each.kind]} {since_words(each, now)}: {each.says}" for each in ended]
+    return f"{name} can run again: what was in its way is gone. It " + "; it ".join(lines)
+
+
 def paused_note(slug: str, failures: int) -> str:
     """What is added to the alert of the failure that was one too many."""
     return (

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from horae.core.chain import Signer
 from horae.core.delivery import Addressee, Manner, Parcel, Receipt
-from horae.core.equipment import Given, Wish
+from horae.core.equipment import Earlier, Given, Wish
 from horae.core.model import Claim, End, Ending, Job, Leaseholder, Owner, Terms
 from horae.errors import Stale
 
@@ -96,7 +96,10 @@ class Runs(Protocol):
         ...
 
     def ask_to_end(self, run_id: str, *, actor: str, reason: str) -> bool:
-        """Note that a live run shall end: its owner sees to that. False when it is not live, or was asked before."""
+        """Note that a live run shall end: its owner sees to that. False when it is not live, or was asked before.
+
+        One that was given back to go on later is over at once.
+        """
         ...
 
     def asked_to_end(self, owner: Owner) -> list[tuple[str, str]]:
@@ -156,19 +159,15 @@ class Outbox(Protocol):
         """Have what reached nobody, or may not have, sent anew. Raises Refused for what has arrived."""
         ...
 
+    def say(self, job_id: str, title: str, body: str, to: Sequence[Addressee], manner: Manner) -> bool:
+        """Send a message that a job's agent drafted and a person has approved. False where nothing is to be sent."""
+        ...
+
     def closed(self) -> dict[str, str]:
         """Addresses where nothing is sent any more, since they said so, and why."""
         ...
 
     def reopen(self, address: str, *, actor: str) -> bool: ...
-
-
-class Incidents(Protocol):
-    """What goes wrong again and again."""
-
-    def acknowledge(self, incident_id: str, *, actor: str, until: datetime | None) -> int:
-        """A person has seen it: it is not told again, or not until then. Raises NotFound, Refused."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +178,22 @@ class Hearers:
     """Of trouble of a job."""
     fallback: Callable[[], tuple[Addressee, ...]]
     """Of what reached nobody."""
+
+
+class Incidents(Protocol):
+    """What goes wrong again and again."""
+
+    def blocked(self) -> list[str]:
+        """Ids of jobs that were blocked, and have not run since."""
+        ...
+
+    def unblock(self, job_ids: Sequence[str], hearers: Hearers) -> list[str]:
+        """End what blocked these jobs: they were found ready. Says so where that was told. Returns those that it concerned."""
+        ...
+
+    def acknowledge(self, incident_id: str, *, actor: str, until: datetime | None) -> int:
+        """A person has seen it: it is not told again, or not until then. Raises NotFound, Refused."""
+        ...
 
 
 class Notices(Protocol):
@@ -207,8 +222,11 @@ class Jobs(Protocol):
 
     def by_slug(self, slug: str) -> dict[str, Any] | None: ...
 
-    def upsert(self, job: Job, *, signature: str, meaning: str, actor: str) -> str:
-        """Take in a valid definition and plan its next slot; returns created, changed, revived or unchanged."""
+    def upsert(self, job: Job, *, signature: str, meaning: str, actor: str, frozen: str | None = None) -> str:
+        """Take in a valid definition and plan its next slot; returns created, changed, revived or unchanged.
+
+        `frozen` is the model of an agent's job that has no pin and was not frozen at one before.
+        """
         ...
 
     def quarantine(self, slug: str, problem: dict[str, Any], *, signature: str, actor: str) -> None: ...
@@ -322,12 +340,19 @@ class Agents(Protocol):
         """
         ...
 
+    def context(self, job_id: str, refs: Sequence[str], wish: Wish) -> Sequence[Earlier]:
+        """What the jobs that a job names have said last, in its order; what is older than the wish says is left out."""
+        ...
+
     def freeze(self, job_ids: Sequence[str], model: str, *, actor: str) -> list[str]:
         """Let jobs without a pin use another model from now on. Returns the ids of those that are changed."""
         ...
 
     def decide(self, ask_id: str, *, approved: bool, actor: str, reason: str | None) -> dict[str, Any]:
-        """A person's word on what waits for it: a call, or a draft. Raises NotFound, Conflict when it is decided."""
+        """A person's word on what waits for it: a call, or a draft, whose `body` is returned for whoever carries it out.
+
+        Raises NotFound; Conflict when it is decided, or too late.
+        """
         ...
 
     def replay(self, run_id: str, *, new_run: str, model: str | None, actor: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What waits for a person: broken files, jobs that fail, runs whose end nobody knows, deliveries that reached nobody.
+"""What waits for a person: questions of agents, broken files, jobs that fail, runs nobody saw end, lost deliveries.
 
 So do slots to come that had their turn by a clock that was ahead, and a failed run that was its job's last, for a week.
 A run of which a person has said how it ended waits no more, whatever they said. Of jobs that were removed nothing waits
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 
+from horae.store.agentviews import OPEN as OPEN_ASK
 from horae.store.rows import zulu
 
 TYPE_CHECKING = False
@@ -44,6 +45,10 @@ WHERE d.state IN ('failed', 'unknown', 'expired') AND d.seen_at IS NULL AND j.re
     AND n.round > d.round)
 ORDER BY d.id DESC LIMIT :limit
 """
+ASKED = f"""
+SELECT j.slug, a.run_id, a.id, a.kind, a.body, a.expires_at FROM ask a JOIN job j ON j.id = a.job_id
+JOIN occurrence o ON o.key = a.key WHERE {OPEN_ASK} AND j.removed_at IS NULL ORDER BY a.asked_at DESC LIMIT ?
+"""
 RESEND = "`horae resend {run}` sends it anew; `horae log {run}` has it; `horae incidents` to acknowledge it"
 AHEAD_OF_TIME = """
 SELECT s.slug, max(s.until), sum(s.slots), count(*) FROM (
@@ -58,6 +63,7 @@ WHERE j.removed_at IS NULL AND o.trigger = 'schedule' AND o.state = 'settled' AN
     ORDER BY x.slot_at DESC LIMIT 100) b), 0)
 LIMIT :rows) s GROUP BY s.slug ORDER BY s.slug LIMIT :limit
 """  # of jobs of which the journal has something from the future; a span that has begun is among the rows before now
+ASKED_CHARS = 200  # of a call that waits, in one line
 WEEK_US = 7 * 86_400_000_000  # no next run of a completed job will end well, and nothing is to be named for ever
 NEVER_US = 2**62
 ROWS_MAX = 20_000  # looked at for the clock: one that shows 1970 has everything still to come
@@ -67,7 +73,7 @@ RESOLVE = "look at what it did, then `horae resolve {run} --as completed`, `fail
 
 def waiting(db: Looks, limit: int, now_us: int | None = None) -> list[Json]:
     """At most `limit` things, by kind. Without the time it is now nothing is said of the clock and completed jobs."""
-    found: list[Json] = []
+    found = _asked(db, limit)
     for slug, text in db.execute(BROKEN, (limit,)):
         problem = told(text)
         found.append(
@@ -83,6 +89,18 @@ def waiting(db: Looks, limit: int, now_us: int | None = None) -> list[Json]:
     if now_us is not None:
         found += _of_the_clock(db, limit, now_us)
     return found[:limit]
+
+
+def _asked(db: Looks, limit: int) -> list[Json]:
+    found: list[Json] = []
+    for row in db.execute(ASKED, (limit,)).fetchall():
+        body, until = json.loads(row["body"]), zulu(row["expires_at"])
+        told = " ".join(f"{body.get('toolset') or ''} {body.get('args') or ''}".split())[:ASKED_CHARS]
+        what = f"it wants to use {told or 'a tool'}" if row["kind"] == "call" else f"it drafted a {row['kind']}"
+        what += f", and goes on without it at {until}" if until else ""
+        hint = f"`horae approve {row['id']}`, or `horae deny {row['id']}`"
+        found.append({"kind": "approval", "job": row["slug"], "run": row["run_id"], "what": what, "hint": hint})
+    return found
 
 
 def _of_the_clock(db: Looks, limit: int, now_us: int) -> list[Json]:

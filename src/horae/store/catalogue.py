@@ -10,7 +10,7 @@ import json
 from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from horae.core.cadence import DAMAGE, anchor_of, columns_of, slots_of
 from horae.core.definition import cadence_digest, definition, digest, from_definition
@@ -26,6 +26,20 @@ from horae.store.rows import local
 from horae.timing.zones import offset_s
 
 SHOWN, SHOWN_WITHIN = 3, timedelta(days=366 * 10)  # slots that the journal keeps of a new schedule
+
+
+class Cause(NamedTuple):
+    """What brought a run about that was ordered, if it was not just a person's wish."""
+
+    words: str | None = None
+    run_id: str | None = None
+    """The run after whose success it is."""
+    replay_of: str | None = None
+    model: str | None = None
+    """Of a replay: with which model, if not the job's."""
+
+
+BY_A_PERSON = Cause()
 
 
 class Catalogue:
@@ -53,14 +67,18 @@ class Catalogue:
         """slug → signature of the file as it was last read, of all jobs."""
         return dict(self._db.execute("SELECT slug, signature FROM job WHERE removed_at IS NULL"))
 
-    def upsert(self, job: Job, *, signature: str, meaning: str, actor: str) -> str:
+    def upsert(self, job: Job, *, signature: str, meaning: str, actor: str, frozen: str | None = None) -> str:
         """Take in a valid definition and plan its next slot; returns created, changed, revived or unchanged.
 
         All of it or, when the schedule cannot be reckoned with after all, nothing: then it raises whatever that did.
+        An agent's job without a pin, and without a model so far, uses `frozen` from now on, whatever the settings say later.
         """
         self._db.execute("SAVEPOINT one_definition")
         try:
-            return self._take_in(job, signature, meaning, actor)
+            what = self._take_in(job, signature, meaning, actor)
+            if frozen is not None and job.agent is not False and job.model is None:
+                self._freeze(job.id, frozen, actor)
+            return what
         except DAMAGE:
             self._db.execute("ROLLBACK TO one_definition")
             raise
@@ -117,6 +135,11 @@ class Catalogue:
             else:  # held back by a `repeat` that is not used up
                 self.plan.plan_next(job.id)
         return what
+
+    def _freeze(self, job_id: str, model: str, actor: str) -> None:
+        met = self._db.execute("UPDATE job SET model = ? WHERE id = ? AND model IS NULL", (model, job_id))
+        if met.rowcount == 1:
+            self._journal.append("frozen", actor=actor, job_id=job_id, model=model)
 
     def _mend(self, row: dict[str, Any]) -> bool:
         """Replace instants of a job that no calendar holds, in its row and in `row`; says whether there were any."""
@@ -265,7 +288,9 @@ class Catalogue:
             self._expectations.expect(job_id, job)
         return self._journal.append("resumed", actor=actor, job_id=job_id, undo={"verb": "pause"})
 
-    def order_run(self, job_id: str, *, run_id: str, actor: str, input: str | None) -> dict[str, Any]:
+    def order_run(
+        self, job_id: str, *, run_id: str, actor: str, input: str | None, cause: Cause = BY_A_PERSON
+    ) -> dict[str, Any]:
         """An occurrence of its own, due now: it uses up no slot and postpones none."""
         slot = self.now.replace(microsecond=0)
         row = self._one("SELECT slug, timezone, priority, removed_at FROM job WHERE id = ?", job_id)
@@ -273,11 +298,12 @@ class Catalogue:
         zone, priority = (row["timezone"], row["priority"]) if row else ("UTC", 0)
         key = manual_key(job_id, run_id)
         self._db.execute(
-            "INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, run_id, input, priority, planned_at)"
-            " VALUES (?, ?, 'manual', ?, ?, ?, ?, ?, ?, ?)",
-            (key, job_id, to_us(slot), self._us, offset_s(slot, zone), run_id, input, priority, self._us),
+            "INSERT INTO occurrence (key, job_id, trigger, slot_at, due_at, offset_s, run_id, input, priority, planned_at,"
+            " cause, caused_by, replay_of, model) VALUES (?, ?, 'manual', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (key, job_id, to_us(slot), self._us, offset_s(slot, zone), run_id, input, priority, self._us, *cause),
         )
-        entry = self._journal.append("ordered", actor=actor, job_id=job_id, key=key, run_id=run_id)
+        told = {} if cause.words is None else {"reason": cause.words}
+        entry = self._journal.append("ordered", actor=actor, job_id=job_id, key=key, run_id=run_id, **told)
         return {"run_id": run_id, "key": key, "slot": slot, "entry": entry}
 
     def set_exception(self, job_id: str, slot: datetime, kind: str | None, *, due: datetime | None, actor: str) -> int:
@@ -362,5 +388,6 @@ def _stored(job: Job) -> dict[str, object]:
         "timezone": job.timezone,
         "clock_gap": job.clock_change.gap,
         "clock_repeat": job.clock_change.repeat,
+        "after_ref": job.after,
         **columns_of(job),
     }

@@ -1,24 +1,27 @@
 """What a pass of claiming reads of its rows and of their jobs, and what the core is told of it.
 
 A row is one open occurrence with its job. A slot is *held* when its row is planned and says what it waits for: `reason`
-is set, and not because of a skip. It waits for its retry when its last attempt failed (`ended` is how).
+is set, and not because of a skip. It waits for its retry when its last attempt failed (`ended` is how), and goes on later
+when it was begun and given back for that (`later` says what it waits for; so does `ended` then).
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from horae.core.admission import Answers, Candidate
 from horae.core.catchup import Backlog, Open
+from horae.core.delivery import LOCAL
 from horae.core.instants import from_us
-from horae.core.model import Job
+from horae.core.model import Job, Retries
 from horae.store.plan import paused_words
 
 COLUMNS = """
 SELECT o.key, o.job_id, o.trigger, o.slot_at, o.due_at, o.offset_s, o.exception, o.reason, o.attempts, o.missed,
-       o.run_id, o.input, o.waits_for,
+       o.run_id, o.input, o.waits_for, o.later, o.replay_of, o.model AS wanted_model, j.model AS frozen_model,
        j.schedule, j.timezone, j.anchor_at, j.clock_gap, j.clock_repeat, j.starts_at, j.ends_at, j.cursor_at,
        j.problem, j.paused_at, j.paused_by, j.paused_reason, j.enabled,
        j.removed_at, j.definition, j.repeat_max, j.counted, j.concurrency_group, j.priority,
@@ -27,8 +30,8 @@ SELECT o.key, o.job_id, o.trigger, o.slot_at, o.due_at, o.offset_s, o.exception,
        EXISTS (SELECT 1 FROM occurrence b WHERE b.job_id = o.job_id AND b.state = 'planned' AND b.key <> o.key) AS beside,
        CASE WHEN o.attempts > 0 THEN (
          SELECT count(*) FROM run f WHERE f.key = o.key AND f.state = 'failed') ELSE 0 END AS failures,
-       CASE WHEN o.attempts > 0 THEN (
-         SELECT f.reason FROM run f WHERE f.key = o.key AND f.state = 'failed' ORDER BY f.attempt DESC LIMIT 1) END AS ended
+       CASE WHEN o.attempts > 0 THEN coalesce(o.later, (
+         SELECT f.reason FROM run f WHERE f.key = o.key AND f.state = 'failed' ORDER BY f.attempt DESC LIMIT 1)) END AS ended
 FROM occurrence o JOIN job j ON j.id = o.job_id
 WHERE o.state = 'planned'
 """
@@ -96,7 +99,18 @@ def open_of(row: Any) -> Open:
     """The row as one open slot."""
     held = row["reason"] is not None and row["exception"] != "skip"
     slot, due = from_us(row["slot_at"]), from_us(row["due_at"])
-    return Open(slot, due, missed=row["missed"], held=held, ended=row["ended"])
+    return Open(slot, due, missed=row["missed"], held=held, ended=row["ended"], later=row["later"] is not None)
+
+
+def outfitted(job: Job, row: Any) -> Job:
+    """The job as a run of this row has it: with its model, and a replay that reaches nobody and is not tried again."""
+    if job.agent is False:
+        return job
+    job = replace(job, model=row["wanted_model"] or job.model or row["frozen_model"])
+    if row["replay_of"] is None:
+        return job
+    here = (LOCAL,)
+    return replace(job, deliver=here, alerts=here, retries=Retries())
 
 
 def all_of(mine: Open, back: Backlog) -> tuple[Open, ...]:

@@ -16,7 +16,7 @@ from horae.core.identity import slot_key
 from horae.core.instants import to_us
 from horae.core.model import Claim, Owner
 from horae.core.states import OPEN
-from horae.store.claimrows import LIVE, Found
+from horae.store.claimrows import LIVE, Found, outfitted
 from horae.store.database import Db
 from horae.store.journal import Journal
 from horae.store.plan import SETTLE, Plan
@@ -180,7 +180,8 @@ class Writes:
             offset_s=offset_s(some.slot, timezone) if row is None else row["offset_s"],
             missed=missed,
             input=None if row is None else row["input"],
-            job=found.job,
+            job=outfitted(found.job, of if row is None else row),
+            replay=None if row is None else row["replay_of"],
             failures=0 if row is None else row["failures"],
         )
         self.claims.append(claim)

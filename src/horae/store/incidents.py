@@ -5,6 +5,7 @@ A batch of runs without trouble, of jobs without any, costs three statements. Fa
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -12,7 +13,9 @@ from hashlib import sha1
 from itertools import count
 from typing import Any, NamedTuple
 
+from horae.core.cadence import DAMAGE
 from horae.core.compose import title_of
+from horae.core.definition import from_definition
 from horae.core.delivery import Addressee, Manner
 from horae.core.expect import EVERY, said_nothing
 from horae.core.incident import (
@@ -24,12 +27,14 @@ from horae.core.incident import (
     paused_note,
     paused_reason,
     recovery,
+    unblocked,
     why_untold,
     words_of,
 )
 from horae.core.instants import from_us, to_us
 from horae.core.model import End
 from horae.errors import NotFound, Refused
+from horae.ports.store import Hearers
 from horae.store.catalogue import Catalogue
 from horae.store.database import Db
 from horae.store.journal import Journal
@@ -73,7 +78,7 @@ class Incidents:
 
     def note_all(self, ends: Sequence[End]) -> list[Noted]:
         """What each end of a run begins, continues or ends, in their order. What is tried again is no failure yet."""
-        final = [end for end in ends if end.retry_s is None]
+        final = [end for end in ends if end.retry_s is None and end.claim.replay is None]
         if not final:
             return [Noted(end) for end in ends]
         jobs = sorted({end.claim.job_id for end in final})
@@ -90,7 +95,7 @@ class Incidents:
         return [self._note(end, here.setdefault(end.claim.job_id, [])) for end in ends]
 
     def _note(self, end: End, here: list[Incident]) -> Noted:
-        if end.retry_s is not None:
+        if end.retry_s is not None or end.claim.replay is not None:  # how a replay went says nothing about its job
             return Noted(end)
         if end.ending.event == "complete":
             self._went_well(end, here)
@@ -250,6 +255,35 @@ class Incidents:
             return
         rows = self._db.execute(f"{OPEN} AND i.job_id = ? AND i.kind = 'unknown'", (job_id,)).fetchall()
         self.end([incident_of(row) for row in rows], job_id, f"resolved by {actor}", actor)
+
+    def blocked(self) -> list[str]:
+        """Ids of jobs with an open incident of kind `blocked`."""
+        sql = "SELECT DISTINCT job_id FROM incident WHERE kind = 'blocked' AND ended_at IS NULL ORDER BY job_id"
+        return [job_id for (job_id,) in self._db.execute(sql).fetchall()]
+
+    def unblock(self, job_ids: Sequence[str], hearers: Hearers) -> list[str]:
+        """These jobs may begin again, as far as anybody can see: what blocked them is over, and told where that was."""
+        freed: list[str] = []
+        for job_id in job_ids:
+            rows = self._db.execute(f"{OPEN} AND i.job_id = ? AND i.kind = 'blocked'", (job_id,)).fetchall()
+            ended = self.end([incident_of(row) for row in rows], job_id, "what was in its way is gone")
+            if ended:
+                freed.append(job_id)
+                self._tell_unblocked(job_id, [each for each in ended if each.told_at or each.on_its_way], hearers)
+        return freed
+
+    def _tell_unblocked(self, job_id: str, told: Sequence[Incident], hearers: Hearers) -> None:
+        row = self._jobs.get(job_id)
+        if row is None or not told:
+            return
+        try:
+            job = from_definition(json.loads(row["definition"]))
+        except DAMAGE:
+            return
+        text, title = unblocked(job.name, told, self.now), title_of("recovery", job.name, None)
+        to, manner = hearers.alerts(job)
+        letter = Letter("recovery", title, alert=True, job_id=job_id, incident_id=told[0].id, body=text)
+        self._outbox.put(letter, away(to), manner)
 
     def _over(self, job_id: str) -> bool:
         """Whether no run of it will ever show that it works again."""

@@ -26,6 +26,7 @@ from horae.core.outcome import gist
 from horae.core.retry import IN_THE_WAY, gives_way
 from horae.core.states import RUN, sources, target, terminal
 from horae.errors import Conflict, Stale
+from horae.store.agentends import AgentEnds
 from horae.store.catalogue import Catalogue
 from horae.store.claiming import Claiming
 from horae.store.claimrows import AFTERWARDS, candidate
@@ -34,8 +35,10 @@ from horae.store.incidents import Incidents
 from horae.store.journal import Journal
 from horae.store.outbox import Outbox
 from horae.store.owners import Owners
+from horae.store.parking import PARK, Parking
 from horae.store.plan import CHANGED
 from horae.store.rows import maybe
+from horae.store.successors import Successors
 from horae.store.waiting import tell_waiting
 
 START = "UPDATE run SET state = 'running', started_at = ? WHERE id = ? AND token = ? AND state = 'claimed'"
@@ -44,9 +47,10 @@ FINISH = (
     " peak_bytes = ?, out_bytes = ?, survivors = ?, proved = ?, files = ?, attachments = ?"
     " WHERE id = ? AND token = ? AND state = ?"
 )
-RELEASE = "UPDATE run SET state = ?, reason = ?, finished_at = ?, started_at = NULL"
+NOTHING_USED = "reserved_tokens = NULL, reserved_usd = NULL"
+RELEASE = f"UPDATE run SET state = ?, reason = ?, finished_at = ?, started_at = NULL, {NOTHING_USED}"
 CALL_OFF = (
-    "UPDATE run SET state = 'cancelled', reason = cancel_reason, finished_at = ?, started_at = NULL"
+    f"UPDATE run SET state = 'cancelled', reason = cancel_reason, finished_at = ?, started_at = NULL, {NOTHING_USED}"
     " WHERE cancel_reason IS NOT NULL"
 )
 OUTPUT = "INSERT INTO output (run_id, message, stdout, stderr, stdout_cut, stderr_cut) VALUES (?, ?, ?, ?, ?, ?)"
@@ -58,6 +62,7 @@ BACK = (
     "UPDATE occurrence SET state = 'planned', due_at = coalesce(?, due_at)"
     " WHERE key = ? AND state = 'claimed' AND attempts = ?"
 )
+ANEW = "UPDATE occurrence SET later = NULL WHERE key = ? AND later IS NOT NULL"
 ASKED = (
     "SELECT id, state, cancel_reason FROM run"
     " WHERE gateway_id = ? AND cancel_reason IS NOT NULL AND state IN ('claimed', 'running')"
@@ -85,6 +90,9 @@ class Ledger(Owners):
         super().__init__(db, now, journal, outbox)
         self._jobs = jobs
         self._incidents = incidents
+        self._left = AgentEnds(db, now)
+        self._parking = Parking(db, now, journal, jobs, outbox, self._left)
+        self._successors = Successors(db, journal, jobs)
         self._full = self._contended = False
 
     def claim_due(self, owner: Owner, limit: int, terms: Terms = ANYWHERE) -> list[Claim]:
@@ -134,11 +142,16 @@ class Ledger(Owners):
         """
         ends = [end if end.retry_s is None else self._unless_in_vain(end, end.retry_s) for end in ends]
         left = self._finish(ends)
-        ours = [end for end, more in zip(ends, left, strict=True) if not isinstance(more, Stale)]
-        self._settle([end for end in ours if end.retry_s is None])
-        for end, more in zip(ends, left, strict=True):
-            if end.retry_s is not None and not isinstance(more, Stale):
+        ours = [place for place, more in enumerate(left) if not isinstance(more, Stale)]
+        parked = [place for place in ours if ends[place].ending.event == PARK]
+        self._settle([ends[place] for place in ours if ends[place].retry_s is None and place not in parked])
+        for place in ours:
+            end = ends[place]
+            if end.retry_s is not None:
                 self._retry(end, end.retry_s)
+            elif place in parked:
+                left[place] = self._parking.park(end, outlived=self._outlived(end.claim))
+        tell_waiting(self._db, [ends[place].claim.job_id for place in parked])
         return left
 
     def finish(self, claim: Claim, ending: Ending, to: Sequence[Addressee] = ()) -> bool:
@@ -153,7 +166,7 @@ class Ledger(Owners):
         ).fetchone()
         if row is None or (row["state"] not in terminal(RUN) and row["state"] != "unknown"):
             raise Stale(f"run {claim.run_id} is not ours to settle", run=claim.run_id)
-        event = "block" if row["state"] == "blocked" else "complete"
+        event = {"blocked": "block", "completed": "complete"}.get(row["state"], "fail")
         if not self._settle([End(claim, Ending(event, row["reason"], "", alert=False), ())])[0]:
             raise Stale(f"occurrence {claim.key} was settled by another owner", run=claim.run_id)
 
@@ -202,7 +215,10 @@ class Ledger(Owners):
     # ── asked to end ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def ask_to_end(self, run_id: str, *, actor: str, reason: str) -> bool:
-        """Note that a live run shall end; whoever owns it sees to that. False when it is not live, or was asked before."""
+        """Note that a live run shall end; whoever owns it sees to that. False when it is not live, or was asked before.
+
+        One that was given back to go on later is over at once.
+        """
         met = self._db.execute(
             "UPDATE run SET cancel_reason = ? WHERE id = ? AND state IN ('claimed', 'running') AND cancel_reason IS NULL"
             " RETURNING job_id, key",
@@ -211,7 +227,7 @@ class Ledger(Owners):
         for job_id, key in met:
             self._journal.append("cancel_asked", actor=actor, job_id=job_id, key=key, run_id=run_id, reason=reason)
             self._db.notify()
-        return bool(met)
+        return bool(met) or self._parking.call_off(run_id, actor=actor, reason=reason)
 
     def asked_to_end(self, owner: Owner) -> list[tuple[str, str]]:
         """This owner's running attempts that shall end, each with the reason; one that has not begun is over at once."""
@@ -223,7 +239,7 @@ class Ledger(Owners):
 
     def _call_off(self, owner: Owner, run_id: str, reason: str) -> None:
         met = self._db.execute(
-            "UPDATE run SET state = 'cancelled', reason = ?, finished_at = ?"
+            f"UPDATE run SET state = 'cancelled', reason = ?, finished_at = ?, {NOTHING_USED}"
             " WHERE id = ? AND gateway_id = ? AND state = 'claimed' RETURNING job_id, key, attempt",
             (reason, self._us, run_id, owner.id),
         ).fetchall()
@@ -287,9 +303,14 @@ class Ledger(Owners):
         noted = self._incidents.note_all([end for end, good in zip(ends, met, strict=True) if good])
         ours = [each.end for each in noted]
         self._db.executemany(OUTPUT, [(end.claim.run_id, *_streams(end.ending)) for end in ours])
-        left = iter(self._outbox.plan_all(ours, [each.untold for each in noted], [each.incident_id for each in noted]))
+        self._left.leave(ours)
+        told = [
+            replace(end, to=()) if end.ending.event == PARK else end for end in ours
+        ]  # that has a message of its own
+        left = iter(self._outbox.plan_all(told, [each.untold for each in noted], [each.incident_id for each in noted]))
         for end in ours:
-            self._tell(end)
+            if end.ending.event != PARK:
+                self._tell(end)
         return [
             next(left) if good else _stale(end.claim, end.ending.event) for end, good in zip(ends, met, strict=True)
         ]
@@ -326,6 +347,10 @@ class Ledger(Owners):
             if _outcome(end) == "ran" and end.claim.trigger == "schedule" and end.claim.job.repeat is not None:
                 self._jobs.plan.count_run(end.claim.job_id, end.claim.key)
         self._jobs.plan.complete_done([end.claim.job_id for end in settled])
+        agents = [end.claim.key for end in settled if end.claim.job.agent is not False]
+        if agents:
+            self._parking.forget(agents)
+        self._successors.follow([end.claim for end in settled if end.ending.event == "complete"])
         tell_waiting(self._db, [end.claim.job_id for end in settled])
         return met
 
@@ -350,6 +375,9 @@ class Ledger(Owners):
         claim = end.claim
         due = to_us(self.now + timedelta(seconds=after_s))
         self._db.execute(BACK, (due, claim.key, claim.attempt))
+        if claim.job.agent is not False:  # it begins anew, whatever it went on from
+            self._db.execute(ANEW, (claim.key,))
+            self._parking.forget([claim.key])
         tell_waiting(self._db, [claim.job_id])
         self._journal.append(
             "retry_planned", actor="gateway", job_id=claim.job_id, key=claim.key, run_id=claim.run_id, in_s=after_s

@@ -84,6 +84,10 @@ class Outbox:
         self._db.executemany(PLAN, rows)
         return any(row[COLUMNS.index("state")] == "pending" for row in rows)
 
+    def say(self, job_id: str, title: str, body: str, to: Sequence[Addressee], manner: Manner) -> bool:
+        """A message that a job's agent drafted and a person has approved."""
+        return self.put(Letter("message", title, alert=False, job_id=job_id, body=body), to, manner)
+
     # ── sending ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def take_due(self, owner: Owner, limit: int, lately: Sequence[str] = ()) -> list[Parcel]:

@@ -21,6 +21,7 @@ from horae.errors import Stale
 from horae.limits import LEASE_S
 from horae.ports import Orphan
 from horae.ports.store import never
+from horae.store.claimrows import outfitted
 from horae.store.database import Db
 from horae.store.journal import Journal
 from horae.store.outbox import Outbox
@@ -47,7 +48,8 @@ ADOPT = (
 CLAIM_ROW = """
 SELECT r.id, r.token, r.key, r.job_id, r.attempt, r.claimed_at, r.state,
        (SELECT count(*) FROM run f WHERE f.key = r.key AND f.state = 'failed') AS failures,
-       o.trigger, o.slot_at, o.due_at, o.offset_s, o.missed, o.input, j.slug, j.name, j.schedule, j.timezone, j.definition
+       o.trigger, o.slot_at, o.due_at, o.offset_s, o.missed, o.input, o.replay_of, o.model AS wanted_model,
+       j.model AS frozen_model, j.slug, j.name, j.schedule, j.timezone, j.definition
 FROM run r JOIN occurrence o ON o.key = r.key JOIN job j ON j.id = r.job_id WHERE r.id = ?
 """
 
@@ -195,7 +197,8 @@ class Owners:
             offset_s=row["offset_s"],
             missed=row["missed"],
             input=row["input"],
-            job=_job(row),
+            job=outfitted(_job(row), row),
+            replay=row["replay_of"],
             failures=row["failures"],
         )
 

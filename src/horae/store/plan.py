@@ -33,9 +33,9 @@ from horae.timing.zones import offset_s
 BY_CELLS_MAX = 200  # of a schedule's text with each slot in the journal: a list of dates is thousands of characters
 OPEN = """
 SELECT key, slot_at, due_at, exception, attempts, run_id,
-       CASE WHEN attempts > 0 THEN (
+       CASE WHEN attempts > 0 THEN coalesce(later, (
          SELECT r.reason FROM run r WHERE r.key = occurrence.key AND r.state = 'failed' ORDER BY r.attempt DESC LIMIT 1
-       ) END AS ended
+       )) END AS ended
 FROM occurrence WHERE job_id = ? AND trigger = '{trigger}' AND state = 'planned'
 """
 SLOTS = OPEN.format(trigger="schedule")
@@ -84,6 +84,9 @@ class Plan:
                 slot = slots.next_after(slot)
         except DAMAGE as error:
             self.set_aside(job_id, error, after)
+            return
+        if slot is None and slots.is_empty:  # on demand: it is never over
+            self._db.execute("UPDATE job SET cursor_at = NULL WHERE id = ?", (job_id,))
             return
         if slot is None:
             ending = (

@@ -11,6 +11,7 @@ import os
 import sqlite3
 
 from horae.errors import Ambiguous, Invalid, NotFound, Trouble
+from horae.store.agentviews import AgentViews
 from horae.store.attention import waiting
 from horae.store.gateways import LIVE_RUNS, due_by_labels, gateways, jobs_by_labels
 from horae.store.migrate import newer, steps, version
@@ -49,7 +50,8 @@ TIERS = ("id = :text", SLUG_OR_NAME, "id >= :text AND id < :beyond AND :text <> 
 RUNS = """
 SELECT r.id, r.job_id, j.name AS job, j.slug, r.key, r.attempt, r.state, r.reason, r.claimed_at, r.started_at, r.finished_at,
        r.exit_code, r.signal, r.wall_s, r.cpu_s, r.peak_bytes, r.out_bytes, r.survivors, r.proved, r.files, r.attachments,
-       r.tokens, r.cost_usd, r.pid, r.resolved_by, r.resolved_at, r.gateway_id,
+       r.tokens, r.tokens_in, r.tokens_out, r.turns, r.cost_usd, r.model, r.prompt_sha256, r.held,
+       o.cause, o.replay_of, r.pid, r.resolved_by, r.resolved_at, r.gateway_id,
        (SELECT g.host FROM gateway g WHERE g.id = r.gateway_id) AS host,
        o.slot_at, coalesce(r.due_at, o.due_at) AS due_at, o.offset_s, o.trigger, o.outcome, o.missed
 FROM run r JOIN occurrence o ON o.key = r.key JOIN job j ON j.id = r.job_id
@@ -100,7 +102,7 @@ class File(sqlite3.Connection):
         return None if word == "ok" else str(word)
 
 
-class Reader:
+class Reader(AgentViews):
     """Questions to one home's store. Each answer is what was committed when it was asked."""
 
     def __init__(self, db: Looks) -> None:

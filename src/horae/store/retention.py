@@ -1,5 +1,7 @@
 """Pruning: what is old loses its text, then its deliveries, and the journal its oldest entries. Rows of slots stay.
 
+What agents were sent and did goes with the text; questions that were answered, or are of no use any more, with the rest.
+
 Invariants:
 - A row of `occurrence` or `run` is never deleted and never changes its state here: a slot's key cannot come back, and how
   it ended stays known.
@@ -41,6 +43,17 @@ DELETE FROM delivery WHERE id IN (SELECT d.id FROM delivery d WHERE d.run_id IS 
 """
 OVER = """
 DELETE FROM incident WHERE id IN (SELECT i.id FROM incident i WHERE i.ended_at IS NOT NULL AND i.ended_at < ? LIMIT ?)
+"""
+ANSWERED = """
+DELETE FROM ask WHERE id IN (SELECT a.id FROM ask a WHERE a.decided_at IS NOT NULL AND a.decided_at < ? LIMIT ?)
+"""
+LEFT_OPEN = """
+DELETE FROM ask WHERE id IN (SELECT a.id FROM ask a JOIN occurrence o ON o.key = a.key
+  WHERE a.decided_at IS NULL AND a.kind = 'call' AND a.asked_at < ? AND o.state = 'settled' LIMIT ?)
+"""
+NOT_GONE_ON = """
+DELETE FROM resume WHERE key IN (SELECT m.key FROM resume m JOIN occurrence o ON o.key = m.key
+  WHERE m.at < ? AND o.state = 'settled' LIMIT ?)
 """
 RUNS = f"""
 SELECT r.id, r.finished_at,
@@ -92,6 +105,7 @@ class Retention:
                 f" WHERE {self._db.among('run_id')}",
                 (self._us, ids),
             )
+            self._forget_work(ids)
             self._done(ids, TEXT)
         return Pruned(len(doomed), rest)
 
@@ -104,9 +118,10 @@ class Retention:
             ids = self._db.listed(doomed)
             for table in ("delivery", "output"):
                 self._db.execute(f"DELETE FROM {table} WHERE {self._db.among('run_id')}", (ids,))
+            self._forget_work(ids)
             self._done(ids, WHOLE)
         if not dry:  # what belongs to no run, and incidents that are over
-            for sql in (APART, OVER):
+            for sql in (APART, OVER, ANSWERED, LEFT_OPEN, NOT_GONE_ON):
                 self._db.execute(sql, (to_us(before), limit))
         return Pruned(len(doomed), rest)
 
@@ -147,6 +162,11 @@ class Retention:
         rows = self._db.execute(RUNS, args).fetchall()
         rest = (rows[-1]["finished_at"], rows[-1]["id"]) if len(rows) == limit else None
         return [row["id"] for row in rows if not row["needed"]], rest
+
+    def _forget_work(self, ids: object) -> None:
+        """What an agent was sent and did in these runs is text like what it printed."""
+        for table in ("activity", "agent_prompt"):
+            self._db.execute(f"DELETE FROM {table} WHERE {self._db.among('run_id')}", (ids,))
 
     def _done(self, ids: object, stage: int) -> None:
         self._db.execute(f"UPDATE run SET pruned = ? WHERE {self._db.among('id')}", (stage, ids))

@@ -55,8 +55,16 @@ def run_json(row: Record, deliveries: list[Json]) -> Json:
         "used": _used(row),
         "files": [f"state/output/{row['id']}/{name}" for name in (row["files"] or "").split()],
         "attachments": [f"state/output/{row['id']}/files/{name}" for name in json.loads(row["attachments"] or "[]")],
+        "model": row["model"],
+        "turns": row["turns"],
         "tokens": row["tokens"],
+        "tokens_in": row["tokens_in"],
+        "tokens_out": row["tokens_out"],
         "cost_usd": row["cost_usd"],
+        "prompt_sha256": row["prompt_sha256"],
+        "cause": row["cause"],
+        "replay_of": row["replay_of"],
+        "held": row["held"],
         "deliveries": deliveries,
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from horae.store.agents import Agents
 from horae.store.catalogue import Catalogue
 from horae.store.database import Db
 from horae.store.documents import Documents
@@ -25,6 +26,7 @@ class StoreTx:
         self.jobs = Catalogue(db, now, self.journal)
         self.outbox = Outbox(db, now, self.journal)
         self.incidents = Incidents(db, now, self.journal, self.outbox, self.jobs)
+        self.agents = Agents(db, now, self.journal, self.jobs)
         self.notices = Notices(db, now, self.outbox, self.incidents)
         self.runs = Ledger(db, now, self.journal, self.jobs, self.outbox, self.incidents)
         self.documents = Documents(db, now)
