@@ -51,6 +51,7 @@ def home_of(world: World) -> Home:
         key=lambda: AuditKey(os.path.join(world.folder, "audit.key")),
         entropy=os.urandom,
         targets=Post({}),
+        probe=lambda _job: (),
         ask_left=lambda _run: False,
         machine=lambda: Machine(0, scoped=False, scopes="", secrets=None),
         facts=lambda job: Facts(("x",), "/"),

@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from horae.app.agentview import resolved
+from horae.app.budget import spent
 from horae.app.jobs import damage_of, find, ready
 from horae.app.status import store_now
 from horae.app.targets import problem_of
@@ -70,9 +72,9 @@ def _nobody_knows(problem: Problem) -> Json:
     return _bad("gateway", f"nobody can know whether a gateway is running, {because}", "put that right first")
 
 
-def check(home: Home, *, job: str | None) -> Json:
-    """Preflight of one job, or of all, without running any."""
-    checks = _job(home, find(home, job).row) if job is not None else [*_jobs(home), *_calendars(home)]
+def check(home: Home, *, job: str | None, probe: bool = False) -> Json:
+    """Preflight of one job, or of all, without running any. With `probe` providers are asked whether they are there."""
+    checks = _job(home, find(home, job).row, probe) if job is not None else [*_jobs(home, probe), *_calendars(home)]
     waiting = [item for item in _waiting(home) if item["check"] == "quarantined"] if job is None else []
     return {"ok": all(item["ok"] for item in checks) and not waiting, "checks": [*checks, *waiting]}
 
@@ -231,7 +233,7 @@ def _disk(home: str) -> Json:
     )
 
 
-def _jobs(home: Home) -> list[Json]:
+def _jobs(home: Home, probe: bool = False) -> list[Json]:
     reader = home.read()
     try:
         rows: list[Record] = []
@@ -242,12 +244,12 @@ def _jobs(home: Home) -> list[Json]:
         counts = reader.counts()
     finally:
         reader.close()
-    found = [item for row in rows for item in _job(home, row) if not item["ok"]]
+    found = [item for row in rows for item in _job(home, row, probe) if not item["ok"]]
     listed = ", ".join(f"{number} {state}" for state, number in sorted(counts.items())) or "none yet"
     return found or [_good("jobs", listed)]
 
 
-def _job(home: Home, row: Record) -> list[Json]:
+def _job(home: Home, row: Record, probe: bool = False) -> list[Json]:
     """What keeps one job from running. One damaged record harms only itself."""
     slug = row["slug"]
     if row["state"] == "quarantined" or not row["definition"]:
@@ -257,7 +259,10 @@ def _job(home: Home, row: Record) -> list[Json]:
         remedy = f"save jobs/{slug}.md again, or have it written anew: `horae edit {slug} --name …`"
         return [_bad("jobs", f"{slug}: {damage}", remedy)]
     job = from_definition(json.loads(row["definition"]))
-    found = [_bad("jobs", f"{slug}: {reason}", _remedy(home, job, reason)) for reason in ready(home, job)]
+    reasons = [*ready(home, job), *spent(home, job)]
+    if probe and job.agent and not reasons:
+        reasons += home.probe(resolved(home, job))
+    found = [_bad("jobs", f"{slug}: {reason}", _remedy(home, job, reason)) for reason in reasons]
     return found or [_good("jobs", f"{slug} is ready")]
 
 

@@ -10,6 +10,7 @@ from datetime import UTC
 from typing import Any, cast
 
 from horae.app.agentview import lacking, odd, resolved
+from horae.app.budget import spent
 from horae.app.completed import refuse_completed, way_round
 from horae.app.decided import aftermath, decided
 from horae.app.reload import absorb, checked, plan_of
@@ -268,7 +269,7 @@ def blocked_and_ready(home: Home) -> list[str]:
     finally:
         reader.close()
     jobs = [job for row in blocked if (job := _definition(row)) is not None]
-    return [job.id for job in jobs if not ready(home, job)]
+    return [job.id for job in jobs if not ready(home, job) and not spent(home, job)]
 
 
 def clock_policy(row: Row) -> Json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from horae.app.budget import budget_of
 from horae.core.instants import to_us
 from horae.core.labels import offered, unoffered
 from horae.core.lateness import summary
@@ -28,6 +29,7 @@ def status_of(home: Home) -> Json:
             "live_runs": reader.live_runs(),
             "waiting": reader.waiting(WAITING_MAX, now_us),
             "deliveries": reader.on_the_way(),
+            "budget": budget_of(home, reader),
             "gateways": gateways,
             "problems": [
                 f"{_slots(item['count'])} for a gateway; {unoffered(item['runs_on'], labels)}" for item in stranded

@@ -95,6 +95,7 @@ def do_status(args: Namespace, output: Output) -> int:
         **{key: found.get(key) for key in ("next_due", "lateness_ms", "live_runs", "waiting", "problems", "stopping")},
         "deliveries": found.get("deliveries"),
         "gateways": found.get("gateways"),
+        "budget": found.get("budget"),
     }
 
     def render() -> None:
@@ -115,6 +116,7 @@ def do_status(args: Namespace, output: Output) -> int:
             ("lateness", lateness),
             ("running", ", ".join(f"{item['job']} ({item['run']})" for item in answer["live_runs"] or ()) or "nothing"),
             ("messages", _messages(answer["deliveries"])),
+            ("agents today", budget_words(answer["budget"])),
         ])  # fmt: skip
         if house.cluster:
             _gateways(answer["gateways"], output)
@@ -127,6 +129,19 @@ def do_status(args: Namespace, output: Output) -> int:
 
     output.emit(answer, render)
     return 1 if answer["problems"] else 0
+
+
+def budget_words(found: dict[str, Any] | None) -> str | None:
+    """What agents have used today, and what is left."""
+    if found is None:
+        return None
+    tokens, usd = found["tokens"], found["usd"]
+    words = f"{tokens['used']:,} tokens, ${usd['used']:.2f}"
+    if tokens["reserved"] or usd["reserved"]:
+        words += f"; {tokens['reserved']:,} tokens, ${usd['reserved']:.2f} put aside for live runs"
+    left = [f"{tokens['left']:,} tokens"] if tokens["left"] is not None else []
+    left += [f"${usd['left']:.2f}"] if usd["left"] is not None else []
+    return words + (f"; {' and '.join(left)} left" if left else "; no limit for a day ([budget] in config.toml)")
 
 
 def _messages(found: dict[str, Any] | None) -> str:

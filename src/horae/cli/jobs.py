@@ -278,11 +278,14 @@ def do_remove(args: Namespace, output: Output) -> int:
 def options_check(parser: ArgumentParser) -> None:
     """What `check` takes."""
     _job(parser, optional=True)
+    parser.add_argument(
+        "--probe", action="store_true", help="also ask providers whether they are there; it costs nothing"
+    )
 
 
 def do_check(args: Namespace, output: Output) -> int:
     """Preflight without running."""
-    answer = open_house(args.home).view("app.doctor", "check", job=args.job)
+    answer = open_house(args.home).view("app.doctor", "check", job=args.job, probe=args.probe)
     output.emit(answer, lambda: render_checks(answer, output))
     return 0 if answer["ok"] else 1
 

@@ -30,7 +30,7 @@ from horae.core.slug import slug_of, unique_slug
 from horae.core.text import clean_name
 from horae.errors import Invalid
 from horae.limits import BACKOFF_DEFAULT_S
-from horae.timing.schedule import parse_schedule
+from horae.timing.schedule import ON_DEMAND, parse_schedule
 from horae.timing.zones import zone
 
 __all__ = [
@@ -66,8 +66,10 @@ def read(text: str, *, file: str, slug: str, default_timezone: str = "UTC", anch
     return job
 
 
-def _check_cadence(file: str, entries: Mapping[str, Node], values: Mapping[str, object], anchor: datetime) -> None:
+def _check_cadence(file: str, entries: Mapping[str, Node], values: dict[str, Any], anchor: datetime) -> None:
     """The zone and the schedule together make sense. Their own messages are kept; file, line and key are added."""
+    if "after" in values:
+        values.setdefault("schedule", ON_DEMAND)
     if "schedule" not in values:
         says, hint = "`schedule` is missing", "Add a line such as `schedule: weekdays at 18:30`."
         raise fault(file, None, "schedule", says, "a schedule", hint)

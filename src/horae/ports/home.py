@@ -113,6 +113,8 @@ class Home:
     """From what a job says to whoever sends it."""
     facts: Callable[[Job], Facts]
     """What preflight must know about this machine to judge a job."""
+    probe: Callable[[Job], Sequence[str]]
+    """What providers say against an agent's job when they are asked. It goes over the network, and costs no token."""
     ask_left: Callable[[str], bool]
     """Ask a run to end that no gateway watches. False when no shim on this machine has it."""
     machine: Callable[[], Machine]

@@ -25,6 +25,7 @@ from horae.runners.former import Former, end_marked
 from horae.runners.liveness import HOST, boot_id, gone, host_id
 from horae.runners.liveshim import LiveShim
 from horae.runners.pool import Pool
+from horae.runners.probing import probe
 from horae.runners.room import no_room
 from horae.runners.sandbox import problem, sandboxed
 from horae.runners.scopes import Scopes
@@ -90,6 +91,11 @@ class ProcessRunner:
         if job.sandbox == "off" or (why := problem(job.sandbox, path)) is None:
             return found
         return replace(found, problems=(*found.problems, why))
+
+    def probe(self, job: Job) -> list[str]:
+        """What the providers of its models say against it."""
+        facts = self.facts(job).agent
+        return [] if facts is None else [why for reached in facts.models if (why := probe(reached)) is not None]
 
     async def run(
         self,

@@ -1,7 +1,7 @@
 """A schedule as a person writes it, read once: the text, its set, its meaning in words, its warnings.
 
-Order of reading: RFC 5545 text, `on demand`, a date-time, a cron line, a phrase. No text fits two of them. What fits none and is a
-text of another product is refused by its name (`foreign`). What counts from "now"
+Order of reading: RFC 5545 text, `on demand`, a date-time, a cron line, a phrase. No text fits two of them. What fits none
+and is a text of another product is refused by its name (`foreign`). What counts from "now"
 (`in 30m`, `tomorrow at 9am`, `every 90 minutes`) counts from the `anchor` argument, and `written` holds the text in
 which that is fixed: a tool that makes a job stores `written`, so that the job means the same whenever its file is read.
 

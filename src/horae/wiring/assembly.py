@@ -17,7 +17,6 @@ from horae.core.preflight import Facts
 from horae.engine.orders import PASSED
 from horae.errors import Problem
 from horae.limits import CONFIG_BYTES_MAX
-from horae.limits import CONFIG_BYTES_MAX
 from horae.ports import Home, Key, Machine, Settings, Store, Targets, Vault
 from horae.runners.agents import Skills
 from horae.runners.process import ProcessRunner, scopes_of
@@ -42,7 +41,7 @@ def assemble(home: str, *, actor: str, gateway: bool) -> tuple[Home, Callable[[]
 
     runner = ProcessRunner(settings, scripts_of(settings), skills=skills_of(settings))
     facts = facts_of(settings, store, runner)
-    ports = (settings, backing, store, clock, facts, runner.ask_left)
+    ports = (settings, backing, store, clock, facts, runner.probe, runner.ask_left)
     whole = home_over(*ports, targets=desk_of(settings, clock), actor=actor, gateway=gateway)
     return replace(whole, gateway=anybody_alive(whole)) if backing.shared else whole, close
 
@@ -67,6 +66,7 @@ def home_over(
     store: Store,
     clock: SystemClock,
     facts: Callable[[Job], Facts],
+    probe: Callable[[Job], Sequence[str]],
     ask_left: Callable[[str], bool],
     *,
     targets: Targets,
@@ -88,11 +88,10 @@ def home_over(
         key=partial(audit_key, settings.home),
         vault=partial(vault_of, settings),
         configure=partial(configure, settings.home),
-        vault=partial(vault_of, settings),
-        configure=partial(configure, settings.home),
         entropy=os.urandom,
         targets=targets,
         facts=facts,
+        probe=probe,
         ask_left=ask_left,
         machine=partial(machine_of, settings),
         wake=wake,
@@ -138,17 +137,6 @@ def skills_of(settings: Settings) -> Skills:
         return found, problems
 
     return skills
-
-
-def vault_of(settings: Settings) -> Vault:
-    """The secrets of a home, to be listed and changed. It is loaded only now: few commands do."""
-    return import_module("horae.store.vault").SecretVault(settings)
-
-
-def configure(home: str, place: Sequence[str], value: str) -> None:
-    """Say one text in the settings of a home."""
-    path = os.path.join(home, "config.toml")
-    import_module("horae.store.tomledit").put(path, place, value, most=CONFIG_BYTES_MAX, mode=0o644)
 
 
 def scripts_of(settings: Settings) -> str:

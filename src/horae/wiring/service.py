@@ -97,7 +97,7 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         ports = Ports(*given, redact=redact_of(settings))
         gateway = Gateway(ports, slots, runner.stop_all, __version__, shared=backing.shared)
         whole = home_over(
-            *(settings, backing, writer, clock, ready.facts, runner.ask_left),
+            *(settings, backing, writer, clock, ready.facts, runner.probe, runner.ask_left),
             targets=desk,
             actor="gateway",
             gateway=True,
