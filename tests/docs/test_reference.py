@@ -205,10 +205,16 @@ def differences(said: object, printed: object, place: str) -> Iterator[str]:
         yield f"{place}: the page has {said!r}, it prints {printed!r}"
 
 
+MODELS = (
+    r'[providers.local]\nkind = "openai"\nbase_url = "http://127.0.0.1:1/v1"\nkey = "LOCAL_KEY"\n'
+    r'[models.small]\nprovider = "local"\nid = "a"\n[models.large]\nprovider = "local"\nid = "b"\n'
+    r'[agents]\nmodel = "small"\n'
+)
 FIRST_ID = 'sed -n \'/"id":/{s/[^:]*: "//;s/".*//;p;q}\''
 COMMANDS = (  # in the order of one session
     ("init", "horae init --json"),
     ("", 'printf \'[platforms.pager]\\nkind = "command"\\nargv = ["false"]\\n\' > ~/.horae/config.toml'),
+    ("", f"printf '{MODELS}' >> ~/.horae/config.toml"),
     ("", "horae up &"),
     ("", "echo 'echo 3 new messages' > ~/.horae/scripts/mail.sh"),
     ("add", "horae add 'weekdays at 9am' --name 'Fetch mail' --script mail.sh --json"),
@@ -246,6 +252,12 @@ COMMANDS = (  # in the order of one session
         "mkdir -p team/jobs && cp ~/.horae/jobs/fetch-mail.md team/jobs/tides.md && sed -i /^id:/d team/jobs/tides.md",
     ),
     ("apply", "horae apply team --json"),
+    ("secrets set", "echo not-a-real-key | horae secrets set LOCAL_KEY --json"),
+    ("", "horae add 'weekdays at 7am' 'What is on?' --name Morning --agent"),
+    ("model", "horae model --json"),
+    ("model use", "horae model use large --json"),
+    ("secrets", "horae secrets --json"),
+    ("secrets unset", "horae secrets unset LOCAL_KEY --json"),
     ("service install --dry", "horae service install --dry --json"),
     ("version", "horae version --json"),
 )
