@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
@@ -53,17 +53,15 @@ class Past:
     """From where a run goes on."""
 
     messages: list[ModelMessage]
-    digest: str | None = None
-    """Of the calls that wait for a person."""
-    pending: tuple[str, ...] = ()
-    """Their ids."""
+    pending: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The calls that wait for a person: id → digest."""
 
     def dump(self, prompt: str) -> str:
         """As text. The prompt is kept beside it, and would make it twice as long."""
         messages = ModelMessagesTypeAdapter.dump_python(self.messages, mode="json")
         for part in _sent_first(messages, prompt):
             part["content"] = ""
-        said = {"messages": messages, "digest": self.digest, "pending": self.pending}
+        said = {"messages": messages, "pending": dict(self.pending)}
         return json.dumps(said, ensure_ascii=False)
 
 
@@ -74,8 +72,8 @@ def past_of(state: str, prompt: str) -> Past | None:
         for part in _sent_first(said["messages"], ""):
             part["content"] = prompt
         messages = ModelMessagesTypeAdapter.validate_python(said["messages"])
-        return Past(messages, said["digest"], tuple(said["pending"]))
-    except (ValueError, KeyError, TypeError, ValidationError):
+        return Past(messages, {str(key): str(value) for key, value in said["pending"].items()})
+    except (ValueError, KeyError, TypeError, AttributeError, ValidationError):
         return None
 
 
@@ -95,8 +93,7 @@ async def one_run(task: Task, prompt: str, tell: Tell, meter: Meter, client: htt
     place = Place(task, tell, dict(task["notes"]))
     past = past_of(task["state"], prompt) if task["state"] else None
     decision = task["decision"] or {}
-    said_yes = decision.get("approved") is True and isinstance(decision.get("digest"), str)
-    agreed = Agreed({decision["digest"]} if said_yes and (past is None or not past.pending) else set())
+    agreed = Agreed(_agreed(past, decision))
     form = Form(task["schema"]) if task["schema"] else None
     async with client as http:
         one = _One(place, meter, Sent(), http, form, _toolsets(task, agreed, http))
@@ -172,8 +169,7 @@ class _One:
     def _parked(self, asked: DeferredToolRequests, messages: list[ModelMessage], prompt: str) -> Stop:
         """It wants to do what a person is to be asked about: of several calls at once, about all of them."""
         calls = asked.approvals
-        digests = sorted(str(asked.metadata[call.tool_call_id]["digest"]) for call in calls)
-        digest = digests[0] if len(digests) == 1 else sha256("".join(digests).encode()).hexdigest()
+        pending = {call.tool_call_id: str(asked.metadata[call.tool_call_id]["digest"]) for call in calls}
         tools = ", ".join(call.tool_name for call in calls)
         args = "\n".join(call.args_as_json_str() for call in calls)
         toolset = toolset_of(calls[0].tool_name, self._place.task["approve"], OWNERS)
@@ -182,14 +178,29 @@ class _One:
             "parked",
             f"it wants to call {tools} {shown}",
             again_s=APPROVAL_S,
-            state=Past(messages, digest, tuple(call.tool_call_id for call in calls)).dump(prompt),
-            ask={"tool": tools, "toolset": toolset, "args": args, "digest": digest},
+            state=Past(messages, pending).dump(prompt),
+            ask={"tool": tools, "toolset": toolset, "args": args, "digest": digest_over(pending.values())},
         )
+
+
+def digest_over(digests: Iterable[str]) -> str:
+    """Of one call its own; of several one over all."""
+    found = sorted(digests)
+    return found[0] if len(found) == 1 else sha256("".join(found).encode()).hexdigest()
+
+
+def _agreed(past: Past | None, decision: dict[str, Any]) -> set[str]:
+    """The calls that a person has agreed to. One that had to begin anew may ask for the same call, and has a yes for it."""
+    if decision.get("approved") is not True:
+        return set()
+    if past is None or not past.pending:
+        return {str(decision.get("digest"))}
+    return set(past.pending.values()) if decision.get("digest") == digest_over(past.pending.values()) else set()
 
 
 def _results(past: Past, decision: dict[str, Any]) -> DeferredToolResults:
     """What a person said about the calls that wait. Without a word about just these it is a no."""
-    if decision.get("approved") is True and decision.get("digest") == past.digest:
+    if _agreed(past, decision):
         return DeferredToolResults(approvals=dict.fromkeys(past.pending, True))
     reason = str(decision.get("reason") or "").strip()
     who = "a person said no" if decision.get("by") else "nobody has allowed it in time, which is a no"

@@ -15,6 +15,7 @@ from jsonschema.validators import validator_for
 from pydantic_ai import ModelRetry, StructuredDict, TextOutput, UserError
 
 from horae.agents.stop import Stop
+from horae.core.silence import failure_in, is_silent
 
 ONLY = "answer"
 TOOL = "final_answer"
@@ -49,8 +50,10 @@ class Form:
             raise Stop("failed", f"the job's `schema` cannot be used: {error}") from error
         return [structured, TextOutput(self.of_text)]
 
-    def of_text(self, text: str) -> dict[str, Any]:
-        """An answer that was written as text."""
+    def of_text(self, text: str) -> dict[str, Any] | str:
+        """An answer that was written as text. Nothing to say, and a failure, are said without a form."""
+        if is_formless(text):
+            return text
         body = text.strip()
         if body.startswith("```"):
             body = body.partition("\n")[2].rpartition("```")[0]
@@ -60,11 +63,25 @@ class Form:
             raise ModelRetry(f"the answer must be JSON that fits the schema, and nothing else: {error}") from error
         return {ONLY: found} if self.wraps or not isinstance(found, dict) else cast("dict[str, Any]", found)
 
-    def checked(self, answer: dict[str, Any]) -> str:
+    def checked(self, answer: dict[str, Any] | str) -> str:
         """The answer as JSON. Raises ModelRetry where it does not fit."""
+        if isinstance(answer, str):
+            return answer
         value = answer.get(ONLY) if self.wraps else answer
         wrong = sorted(self._check.iter_errors(value), key=lambda error: error.json_path)
         if wrong:
             said = "; ".join(f"{error.json_path}: {error.message}"[:200] for error in wrong[:5])
             raise ModelRetry(f"the answer does not fit the schema: {said}")
         return json.dumps(value, ensure_ascii=False)
+
+
+def is_formless(answer: str) -> bool:
+    """Whether an answer says that there is nothing to say, or that it failed: no form holds then."""
+    return is_silent(answer) or failure_in(answer) is not None
+
+
+def asked_for(schema: str) -> str:
+    """What an agent is told that is a program: its answer is only text to us."""
+    return (
+        f"# Form of the answer\n\nYour last answer must be JSON that fits this schema, and nothing else:\n\n{schema}\n"
+    )

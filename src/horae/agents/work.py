@@ -19,6 +19,7 @@ import traceback
 from typing import Any, cast
 
 from horae.agents import builtin
+from horae.agents.forms import asked_for, is_formless
 from horae.agents.lookthrough import look_through, look_through_again
 from horae.agents.meter import Meter
 from horae.agents.onward import Onward, notes_of, onward_of
@@ -30,11 +31,13 @@ from horae.agents.warm import warm
 from horae.agents.watching import looked
 from horae.config import environment
 from horae.core.activity import LATER
+from horae.core.answerform import unmet
 from horae.core.prompting import Parts, assemble, digest
 from horae.errors import Problem
 
 LADDER_S = (60.0, 300.0, 900.0, 1800.0, 3600.0)  # a provider that cannot answer is asked again after so long
 QUIET = ("done", "unchanged", "asleep", *LATER)
+SECRET_CHARS_LEAST = 6  # shorter ones stand in many texts
 EMPTY = "the agent gave an empty answer"
 OTHERS = {"acp": "horae.agents.acp", "command": "horae.agents.command"}
 """Agents that are programs: loaded when one is asked for."""
@@ -88,7 +91,7 @@ class _One:
         run = builtin.run if task["kind"] == "builtin" else importlib.import_module(OTHERS[task["kind"]]).run
         answer: str = run(task, self._prompt, tell, Meter(task["models"], task["allow"], tell))
         if answer.strip():
-            return answer
+            return _formed(answer, task["schema"])
         if task["empty"] == "silent":
             return ""
         raise Stop("failed", EMPTY)
@@ -113,7 +116,7 @@ async def _assembled(task: Task, tell: Tell) -> str:
     """What is sent first, with what the script and the source say. Raises `Stop`."""
     script = None
     if task["script"] is not None:
-        script = (task["script"]["name"], await output_of(task["script"], task["walls"], tell))
+        script = (task["script"]["name"], tell.clean(await output_of(task["script"], task["walls"], tell)))
     watched = await looked(task, tell)
     parts = Parts(
         prompt=task["prompt"],
@@ -126,12 +129,27 @@ async def _assembled(task: Task, tell: Tell) -> str:
     )
     look_through(parts, tell)
     try:
-        return assemble(parts)
+        prompt = assemble(parts)
     except Problem as error:
         raise Stop("failed", str(error)) from error
+    if task["schema"] is not None and task["kind"] != "builtin":
+        prompt = f"{prompt}\n{asked_for(task['schema'])}"
+    return prompt
+
+
+def _formed(answer: str, schema: str | None) -> str:
+    """The answer, where it has the form that it must have. Raises `Stop`."""
+    wrong = None if schema is None or is_formless(answer) else unmet(schema, answer)
+    if wrong is not None:
+        raise Stop("failed", f"the answer does not fit the job's `schema`: {wrong}")
+    return answer
 
 
 def _keys(task: Task) -> list[str]:
-    """What nobody may be told."""
+    """What nobody may be told: keys of providers and servers, and the secrets that only the job's script has."""
     found = [model["key"] or "" for model in task["models"]]
-    return [*found, *(server["token"] or "" for server in task["mcp"])]
+    found += [server["token"] or "" for server in task["mcp"]]
+    for program in (task["script"], task["watch_script"]):
+        own = program["env"] if program is not None else {}
+        found += [value for name, value in own.items() if name not in task["env"] and len(value) >= SECRET_CHARS_LEAST]
+    return found

@@ -79,6 +79,12 @@ def test_a_form_that_is_no_object_is_wrapped_for_the_model_and_not_for_the_reade
     assert form.of_text('["a"]') == {"answer": ["a"]}
 
 
+@pytest.mark.parametrize("answer", ["[SILENT]", "[FAILED]\nno mail server", "  [SILENT]\n"])
+def test_nothing_to_say_and_a_failure_need_no_form(answer: str) -> None:
+    form = Form(json.dumps(SCHEMA))
+    assert form.checked(form.of_text(answer)) == answer
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"type": "nothing"}', "7"])
 def test_a_schema_that_is_none_fails_the_run(text: str) -> None:
     with pytest.raises(Stop, match="the job's `schema`"):

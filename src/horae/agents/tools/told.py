@@ -15,7 +15,7 @@ from horae.clock import SystemClock
 
 @dataclass(slots=True)
 class Agreed:
-    """What a person has said yes to: each holds for one call."""
+    """What a person has said yes to: each holds for one call, which must be the very same when it is carried out."""
 
     digests: set[str] = field(default_factory=set[str])
 
@@ -39,7 +39,7 @@ class Told(WrapperToolset[Place]):
     ) -> Any:
         """One call, and what came of it."""
         digest = digest_of(name, tool_args)
-        if self.asks and not ctx.tool_call_approved and not self.agreed.take(digest):
+        if self.asks and not self.agreed.take(digest):
             raise ApprovalRequired(metadata={"digest": digest})
         tell, clock = ctx.deps.tell, SystemClock()
         began = clock.reading().steady_s
