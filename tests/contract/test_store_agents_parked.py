@@ -12,7 +12,7 @@ from horae.core.delivery import Addressee
 from horae.core.equipment import Allowance
 from horae.core.model import Claim, Job, Retries, Terms
 from horae.errors import Conflict, NotFound
-from tests.support.agentjobs import Fleet, a_wish
+from tests.support.agentjobs import Fleet, a_wish, a_work
 from tests.support.builders import DAY, SECOND, at, us
 from tests.support.stores import SqliteUnderTest as UnderTest
 
@@ -206,10 +206,21 @@ def test_a_retry_begins_anew(s: UnderTest) -> None:
     assert (fleet.equip(third).state, fleet.equip(third).decision) == (None, None)
 
 
-def test_notes_and_drafts_of_a_parked_run_are_kept(s: UnderTest) -> None:
-    _, job, _ = parked(s, work={"notes": (("seen", "17"),), "watched": ("aa", "half a look")})
+def test_notes_and_drafts_are_taken_in_when_the_run_that_goes_on_has_told_them_again(s: UnderTest) -> None:
+    told: dict[str, Any] = {
+        "notes": (("seen", "17"),),
+        "drafts": ({"what": "job", "body": {}},),
+        "watched": ("aa", "x"),
+    }
+    fleet, job, _ = parked(s, work=told)
+    assert (s.reader().notes(job.id), s.reader().watched(job.id)) == ([], None)
+    assert [ask["kind"] for ask in fleet.asks()] == ["call"]
+    (again,) = look(fleet, "09:00")
+    fleet.equip(again)
+    fleet.start(again)
+    fleet.end(again, work=a_work(**told))
     assert [note["value"] for note in s.reader().notes(job.id)] == ["17"]
-    assert s.reader().watched(job.id) is None
+    assert [ask["kind"] for ask in fleet.asks()] == ["job"]
 
 
 # ── what ends it without another run

@@ -17,6 +17,7 @@ RUN_KEYS = {
     "id", "job_id", "job", "slug", "slot", "slot_utc", "due", "key", "trigger", "attempt", "state", "outcome", "reason",
     "claimed_at", "started_at", "finished_at", "lateness_s", "duration_s", "missed", "gateway", "host", "pid", "exit_code",
     "signal", "tokens", "cost_usd", "deliveries", "resolved", "used", "files", "attachments",
+    "model", "turns", "tokens_in", "tokens_out", "prompt_sha256", "cause", "replay_of", "held",
 }  # fmt: skip
 
 

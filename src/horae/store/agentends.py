@@ -2,7 +2,8 @@
 
 - Of every run: the model, what it used, what it was sent and did. Its reservation becomes what it used, as far as that is
   known; where an answer was still out, its bound counts. Of a run whose end nobody saw the whole reservation stays.
-- Of every run whose end is known, replays excepted: its notes, and its drafts as questions to a person.
+- Of every run whose end is known, replays excepted: its notes, and its drafts as questions to a person. One that goes on
+  later has not ended: the run that does tells them again.
 - Of one that completed: what the source that it watches said. A replay changes nothing of that either.
 """
 
@@ -41,6 +42,7 @@ ASK = (
     "INSERT INTO ask (id, kind, job_id, run_id, key, body, asked_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
     " ON CONFLICT (id) DO NOTHING"
 )
+NO_END = ("lose", "park")  # that anybody knows
 DRAFTS = ("job", "message")
 ASK_ID_CHARS = 8
 AT_MAX_S = 1e11  # an instant beyond the year 5000 is none
@@ -63,7 +65,7 @@ class AgentEnds:
             work = work_in(end.ending)
             if work is not None:
                 self._on_record(end.claim, work)
-                if end.ending.event != "lose" and end.claim.replay is None:
+                if end.ending.event not in NO_END and end.claim.replay is None:
                     self._left(end, work)
 
     def ask(self, claim: Claim, kind: str, body: Mapping[str, Any], expires_us: int | None = None) -> str:
