@@ -13,15 +13,19 @@ from typing import Any
 
 from horae.app.agentview import resolved
 from horae.app.budget import spent
-from horae.app.jobs import damage_of, find, ready
+from horae.app.jobs import damage_of, find
+from horae.app.models import is_absent
+from horae.app.readiness import ready
 from horae.app.status import store_now
 from horae.app.targets import problem_of
 from horae.app.upcoming import unread
+from horae.core.agent import BUILTIN
 from horae.core.definition import from_definition
 from horae.core.delivery import Address
 from horae.core.exclusion import Calendar
 from horae.core.labels import offered, unoffered
 from horae.core.model import Job
+from horae.core.modelchoice import provider_problems
 from horae.core.target import home_of
 from horae.errors import NotFound, Problem, Trouble, Unavailable
 from horae.ports import Home, Record
@@ -43,6 +47,7 @@ def doctor(home: Home, *, gateway: Mapping[str, Any] | None, misnamed: list[str]
         *_calendars(home),
         *_labels(home),
         *_targets(home),
+        *_agents(home),
         *_runs(home),
         *_waiting(home),
         *(_bad("job files", f"jobs/{name} cannot be a job: its name is not one", "rename it") for name in misnamed),
@@ -164,6 +169,28 @@ def _targets(home: Home) -> list[Json]:
             found.append(_bad("targets", says, remedy or f"mend [platforms.{name}] in config.toml"))
     ready = len(home.settings.platforms) - len(found)
     return found or ([_good("targets", f"{ready} platform{'' if ready == 1 else 's'} ready")] if ready else [])
+
+
+def _agents(home: Home) -> list[Json]:
+    """Providers that cannot be asked, and what the built-in agent lacks; whoever has no models need not know."""
+    settings = home.settings.agents
+    if not settings.providers and not home.settings.keyring:
+        return []
+    keys = [provider.key for provider in settings.providers.values() if provider.key is not None]
+    places, troubles = home.vault().places(keys)
+    if not home.settings.keyring:
+        troubles = ()  # what the file lacks is told elsewhere
+    found = [_bad("secrets", trouble.message, trouble.hint or "put that right") for trouble in troubles]
+    for provider in settings.providers.values():
+        for problem in provider_problems(provider, lambda key: not places.get(key), is_absent):
+            found.append(_bad("agents", f"provider {provider.name}: {problem}", "do that, or take the provider out"))
+    if settings.models and settings.agent == BUILTIN and is_absent("pydantic_ai"):
+        found.append(_bad("agents", "the built-in agent is not installed", "pip install 'horae[agents]'"))
+    if "shell" in settings.tools and shutil.which("bwrap", path=home.settings.env.get("PATH")) is None:
+        says = "agents.tools grants shell, and bwrap is not on this machine, so no command would be run"
+        found.append(_bad("agents", says, "install bubblewrap, or leave shell out"))
+    ready = f"{len(settings.providers)} provider{'' if len(settings.providers) == 1 else 's'} ready"
+    return found or ([_good("agents", ready)] if settings.providers else [])
 
 
 def _calendars(home: Home) -> list[Json]:

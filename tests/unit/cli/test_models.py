@@ -192,3 +192,18 @@ def test_an_agent_with_a_model_of_its_own_needs_none(home: TestHome) -> None:
     (row,) = home.json("model")["jobs"]
     assert (row["model"], row["problem"]) == (None, None)
     assert [step["op"] for step in home.json("model", "use", "small")["plan"]] == ["default"]
+
+
+def told(home: TestHome, **env: str) -> list[tuple[str, bool]]:
+    """What doctor says of agents."""
+    checks = home.json("doctor", status=None, **env)["checks"]
+    return [(item["what"], item["ok"]) for item in checks if item["check"] == "agents"]
+
+
+def test_doctor_tells_which_providers_cannot_be_asked(home: TestHome) -> None:
+    assert told(home) == [("provider cloud: its key CLOUD_KEY has no value (`horae secrets set CLOUD_KEY`)", False)]
+    assert told(home, CLOUD_KEY="hunter2hunter2") == [("2 providers ready", True)]
+    home.config(f'{CONFIG}\n[agents]\ntools = ["shell"]\n')
+    assert "bwrap" in told(home, CLOUD_KEY="hunter2hunter2", PATH="/nowhere")[0][0]
+    home.config("")
+    assert told(home) == []
