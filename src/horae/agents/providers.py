@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import ssl
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 from anthropic import AsyncAnthropic
@@ -17,15 +18,18 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
 from horae.agents.stop import Stop
 from horae.agents.task import ModelCall
 
 CONNECT_S, WRITE_S, READ_S = 10.0, 60.0, 60.0
 TIMEOUT = httpx2.Timeout(connect=CONNECT_S, read=READ_S, write=WRITE_S, pool=CONNECT_S)
+OPENAI = "https://api.openai.com/v1"
 NO_KEY = "none"  # the libraries want a word, and a provider that asks for no key does not read it
 CERTIFICATES = ssl.create_default_context()
 
@@ -47,14 +51,14 @@ def model_of(call: ModelCall, http: httpx2.AsyncClient) -> Model:
         case "openai" | "openai-responses":
             client = AsyncOpenAI(
                 api_key=key,
-                base_url=base_url or "https://api.openai.com/v1",
+                base_url=base_url or OPENAI,
                 http_client=http,
                 max_retries=0,
                 timeout=TIMEOUT,
             )
-            provider = OpenAIProvider(openai_client=client)
+            provider = _compatible(base_url, client) if base_url and not base_url.startswith(OPENAI) else None
             kind = OpenAIChatModel if call["kind"] == "openai" else OpenAIResponsesModel
-            return kind(call["id"], provider=provider)
+            return kind(call["id"], provider=provider or OpenAIProvider(openai_client=client))
         case "anthropic":
             anthropic = AsyncAnthropic(
                 api_key=key,
@@ -66,6 +70,15 @@ def model_of(call: ModelCall, http: httpx2.AsyncClient) -> Model:
             return AnthropicModel(call["id"], provider=AnthropicProvider(anthropic_client=anthropic))
         case _:
             return _other(call, key, http)
+
+
+def _compatible(base_url: str, client: AsyncOpenAI) -> Provider[AsyncOpenAI]:
+    """A service that is like OpenAI's. What bounds an answer has its older name there, which all of them know."""
+    return OpenAICompatibleProvider(
+        urlsplit(base_url).hostname or "openai-compatible",
+        openai_client=client,
+        profile=OpenAIModelProfile(openai_chat_supports_max_completion_tokens=False),
+    )
 
 
 def _other(call: ModelCall, key: str, http: httpx2.AsyncClient) -> Model:

@@ -57,7 +57,7 @@ def main(task: dict[str, Any], fd: int) -> int:
             sys.stderr.write(one.tell.clean(traceback.format_exc()[-8000:]))
         words = " ".join(f"{type(error).__name__}: {error}".split())[:500]
         return one.ended(Stop("failed", f"the agent failed: {words}"))
-    sys.stdout.write(answer)
+    sys.stdout.write(answer.encode("utf-8", "replace").decode())  # a lone half of a character cannot be written
     sys.stdout.flush()
     one.tell.event("end", how="done", says="it has answered")
     return 0
