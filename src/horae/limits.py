@@ -86,7 +86,6 @@ SKILLS_MAX = 200  # that one home has
 # Agents
 CONTEXT_AGE_DEFAULT_S = 7 * 86400.0  # results of other jobs that are older say nothing about today ...
 CONTEXT_AGE_MAX_S = 366 * 86400  # ... unless a job says so
-CONTEXT_CHARS_MAX = 8000  # of each such result in a prompt
 SCHEMA_CHARS_MAX = 20_000  # of a JSON schema: it goes with each call
 URL_CHARS_MAX = 2000
 TURNS_DEFAULT = 50  # model calls of a run: whoever needs more is lost, or says so

@@ -21,7 +21,7 @@ from typing import Any
 
 from horae.app.decided import decided, foreseen
 from horae.app.handed import Handed, Match, Matches, Step, match_all, read_all, refusal
-from horae.app.jobs import ready
+from horae.app.readiness import ready
 from horae.app.reload import plan_of
 from horae.app.upcoming import preview_of, upcoming
 from horae.core.cadence import DAMAGE

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Any, cast
 
-from horae.app.agentview import lacking, odd, resolved
-from horae.app.budget import spent
+from horae.app.agentview import odd, resolved
 from horae.app.completed import refuse_completed, way_round
 from horae.app.decided import aftermath, decided
+from horae.app.readiness import ready
 from horae.app.reload import absorb, checked, plan_of
 from horae.app.upcoming import upcoming
 from horae.core import policies
@@ -22,12 +22,10 @@ from horae.core.identity import new_job_id
 from horae.core.instants import from_us, to_us
 from horae.core.jobfile import edit, read, slug_of, unique_slug
 from horae.core.model import Job
-from horae.core.preflight import preflight
 from horae.core.text import clip
 from horae.errors import Conflict, Invalid, NotFound, Problem, Refused
 from horae.limits import NAME_CHARS_MAX
 from horae.ports import Folder, Home, Record, Tx
-from horae.ports.home import shut
 from horae.timing.schedule import Schedule, parse_schedule
 
 Json = dict[str, Any]
@@ -244,34 +242,6 @@ def remove_job(home: Home, *, job: str) -> Json:
     }
 
 
-def ready(home: Home, job: Job) -> tuple[str, ...]:
-    """Why a job could not run now; empty when it could."""
-    job = resolved(home, job)
-    reader = home.read()
-    try:
-        closed = {item["address"]: str(item["reason"]) for item in reader.closed_targets()}
-    finally:
-        reader.close()
-
-    def unreachable(target: str) -> str | None:
-        why = home.targets.problem(target, job.origin)
-        return shut(home.targets.resolve(target, job.origin), closed) if why is None and closed else why
-
-    found = preflight(job, home.facts(job), unreachable, home.settings.calendars)
-    return (*found, *lacking(home, job))
-
-
-def blocked_and_ready(home: Home) -> list[str]:
-    """Ids of jobs that were blocked, and could run now."""
-    reader = home.read()
-    try:
-        blocked = [reader.find_job(item["id"]) for item in reader.blocked()]
-    finally:
-        reader.close()
-    jobs = [job for row in blocked if (job := _definition(row)) is not None]
-    return [job.id for job in jobs if not ready(home, job) and not spent(home, job)]
-
-
 def clock_policy(row: Row) -> Json:
     """What becomes of the job's wall times when clocks change, the defaults of its schedule included.
 
@@ -340,7 +310,7 @@ def _odd(home: Home, job: Job, schedule: Schedule) -> Iterator[str]:
     yield from odd(home, resolved(home, job))
     s = home.settings
     own: Json = {"calendars": s.calendars, "groups": s.groups, "labels": s.labels, "shared": s.store is not None}
-    return policies.warnings(job, schedule.set, home.clock.now(), **own)
+    yield from policies.warnings(job, schedule.set, home.clock.now(), **own)
 
 
 def _refuse_unready(home: Home, job: Job) -> None:

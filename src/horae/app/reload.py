@@ -261,7 +261,7 @@ def plan_of(job: Job, row: dict[str, Any] | None, now: datetime) -> Schedule:
             expected="a new schedule",
             completed_reason=reason,
         )
-    if not same and not schedule.set.is_empty and schedule.set.next_after(now - grace_of(schedule.set)) is None:
+    if not same and schedule.kind != "demand" and schedule.set.next_after(now - grace_of(schedule.set)) is None:
         raise _without_slots(job, anchor, now)
     return schedule
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from horae.app.agentview import agent_view, prompt_of, resolved
 from horae.app.completed import refuse_completed
-from horae.app.jobs import NO_GATEWAY, damage_of, find, ready
+from horae.app.jobs import NO_GATEWAY, damage_of, find
+from horae.app.readiness import ready
 from horae.app.status import store_now
 from horae.app.views import how_it_stands, run_log
 from horae.core.identity import RUN_ID_CHARS

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 from horae.app.agentview import agent_view, prompt_of
 from horae.app.agentview import resolved as with_model
-from horae.app.jobs import clock_policy, damage_of, find, gone_words, ready
+from horae.app.jobs import clock_policy, damage_of, find, gone_words
+from horae.app.readiness import ready
 from horae.app.upcoming import upcoming
 from horae.core.cadence import DAMAGE
 from horae.core.definition import described

@@ -28,6 +28,7 @@ from horae.core.text import clip
 from horae.store.database import Db
 from horae.store.journal import Journal
 from horae.timing.recurrence import RecurrenceSet
+from horae.timing.schedule import ON_DEMAND
 from horae.timing.zones import offset_s
 
 BY_CELLS_MAX = 200  # of a schedule's text with each slot in the journal: a list of dates is thousands of characters
@@ -85,7 +86,7 @@ class Plan:
         except DAMAGE as error:
             self.set_aside(job_id, error, after)
             return
-        if slot is None and slots.is_empty:  # on demand: it is never over
+        if slot is None and row["schedule"] == ON_DEMAND:  # it is never over
             self._db.execute("UPDATE job SET cursor_at = NULL WHERE id = ?", (job_id,))
             return
         if slot is None:

@@ -96,11 +96,6 @@ class RecurrenceSet:
         """Whether it is more than single dates."""
         return bool(self.rules or self.grids)
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether it has no slot by its very form."""
-        return not (self.rules or self.grids or self.dates)
-
     def next_after(self, instant: datetime) -> datetime | None:
         """The first slot strictly after the instant."""
         found = self._next((instant - EPOCH) // SECOND + 1)

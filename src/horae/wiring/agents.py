@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from horae.app.agentview import freeze_unset, has_agents
-from horae.app.jobs import blocked_and_ready
+from horae.app.readiness import blocked_and_ready
 from horae.errors import Problem
 from horae.ports import Hearers, Home
 from horae.runners.process import ProcessRunner
@@ -27,8 +27,11 @@ log = logging.getLogger("horae")
 class Agents:
     """Made on the gateway's event loop; told on any thread."""
 
-    def __init__(self, home: Home, runner: ProcessRunner, hear: Callable[[], Hearers]) -> None:
-        """`hear` says who hears that a job can run again."""
+    def __init__(
+        self, home: Home, runner: ProcessRunner, hear: Callable[[], Hearers], listen: Callable[[Any], None]
+    ) -> None:
+        """`hear` says who hears that a job can run again; `listen` has somebody told of entries of the journal."""
+        self._listen = listen
         self._hear = hear
         self._home = home
         self._runner = runner
@@ -37,17 +40,19 @@ class Agents:
         self._loaded = False
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self) -> None:
+    def __enter__(self) -> Self:
         """Look now, and from now on."""
+        self._listen(self.tell)
         self._start(self._load())
         self._again()
+        return self
 
     def tell(self, entries: Sequence[Any]) -> None:
         """There may be the first job of an agent now."""
         if not self._loaded and any(entry.what in NEWS for entry in entries):
             self._loop.call_soon_threadsafe(lambda: self._start(self._load()))
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Look no more."""
         if self._timer is not None:
             self._timer.cancel()

@@ -17,7 +17,7 @@ from horae.core.preflight import Facts
 from horae.engine.orders import PASSED
 from horae.errors import Problem
 from horae.limits import CONFIG_BYTES_MAX
-from horae.ports import Home, Key, Machine, Settings, Store, Targets, Vault
+from horae.ports import Home, Key, Machine, Settings, Shelf, Store, Targets, Vault
 from horae.runners.agents import Skills
 from horae.runners.process import ProcessRunner, scopes_of
 from horae.runners.shim.landlock import version
@@ -86,6 +86,7 @@ def home_over(
         read=backing.read,
         past=backing.past,
         key=partial(audit_key, settings.home),
+        shelf=partial(shelf_of, settings.home),
         vault=partial(vault_of, settings),
         configure=partial(configure, settings.home),
         entropy=os.urandom,
@@ -124,6 +125,11 @@ def configure(home: str, place: Sequence[str], value: str) -> None:
     """Say one text in the settings of a home."""
     path = os.path.join(home, "config.toml")
     import_module("horae.store.tomledit").put(path, place, value, most=CONFIG_BYTES_MAX, mode=0o644)
+
+
+def shelf_of(home: str) -> Shelf:
+    """The skills of a home, to be listed and changed."""
+    return import_module("horae.store.skillfolder").SkillFolder(os.path.join(home, "skills"))
 
 
 def skills_of(settings: Settings) -> Skills:

@@ -122,10 +122,7 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
                 )
         await asyncio.to_thread(desk.warm)
         await runner.warm()
-        agents = Agents(whole, runner, partial(hearers, ports))
-        store.listen(agents.tell)
-        stack.callback(agents.close)
-        agents.begin()
+        stack.enter_context(Agents(whole, runner, partial(hearers, ports), store.listen))
         echo("ready: runs are shown as they end; Ctrl-C stops")
         notifier.ready()
         async with (

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from horae.app.status import anybody_alive, cluster_status, status_of
+from horae.core.agent import AgentSettings
 from horae.ports import Home
 from tests.support.builders import HOUR, START, us
 
@@ -53,7 +54,7 @@ def a_home(
         close=lambda: None,
     )
     home = SimpleNamespace(
-        settings=SimpleNamespace(store=store),
+        settings=SimpleNamespace(store=store, agents=AgentSettings()),
         read=lambda: reader,
         clock=SimpleNamespace(now=lambda: own_now),
         store=SimpleNamespace(transact=lambda work: work(SimpleNamespace(now=store_now))),

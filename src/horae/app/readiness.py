@@ -1,0 +1,50 @@
+"""Whether a job could run now: the judgement of preflight, outside of any run."""
+
+from __future__ import annotations
+
+import json
+
+from horae.app.agentview import lacking, resolved
+from horae.app.budget import spent
+from horae.core.cadence import DAMAGE
+from horae.core.definition import from_definition
+from horae.core.model import Job
+from horae.core.preflight import preflight
+from horae.ports import Home, Record
+from horae.ports.home import shut
+
+
+def ready(home: Home, job: Job) -> tuple[str, ...]:
+    """Why a job could not run now; empty when it could."""
+    job = resolved(home, job)
+    reader = home.read()
+    try:
+        closed = {item["address"]: str(item["reason"]) for item in reader.closed_targets()}
+    finally:
+        reader.close()
+
+    def unreachable(target: str) -> str | None:
+        why = home.targets.problem(target, job.origin)
+        return shut(home.targets.resolve(target, job.origin), closed) if why is None and closed else why
+
+    found = preflight(job, home.facts(job), unreachable, home.settings.calendars)
+    return (*found, *lacking(home, job))
+
+
+def blocked_and_ready(home: Home) -> list[str]:
+    """Ids of jobs that were blocked, and could run now."""
+    reader = home.read()
+    try:
+        blocked = [reader.find_job(item["id"]) for item in reader.blocked()]
+    finally:
+        reader.close()
+    jobs = [job for row in blocked if (job := _sound(row)) is not None]
+    return [job.id for job in jobs if not ready(home, job) and not spent(home, job)]
+
+
+def _sound(row: Record) -> Job | None:
+    """The last good definition, if what is stored of it is not damaged."""
+    try:
+        return from_definition(json.loads(row["definition"]))
+    except DAMAGE:
+        return None
