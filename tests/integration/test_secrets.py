@@ -256,3 +256,5 @@ def test_a_keyring_that_hangs_holds_nobody_up_for_long(ringed: TestHome) -> None
     answer = ringed.horae("--json", "secrets").json
     assert "does not answer" in answer["problems"][0]
     assert [(row["name"], row["places"]) for row in answer["secrets"]] == [("A", ["file"])]
+    told = [item for item in ringed.horae("--json", "doctor", status=1).json["checks"] if item["check"] == "secrets"]
+    assert [("does not answer" in item["what"], item["ok"]) for item in told] == [(True, False)]

@@ -178,9 +178,8 @@ def _agents(home: Home) -> list[Json]:
         return []
     keys = [provider.key for provider in settings.providers.values() if provider.key is not None]
     places, troubles = home.vault().places(keys)
-    if not home.settings.keyring:
-        troubles = ()  # what the file lacks is told elsewhere
-    found = [_bad("secrets", trouble.message, trouble.hint or "put that right") for trouble in troubles]
+    others = [trouble for trouble in troubles if "file" not in trouble.details]  # what the file lacks is told elsewhere
+    found = [_bad("secrets", trouble.message, trouble.hint or "put that right") for trouble in others]
     for provider in settings.providers.values():
         for problem in provider_problems(provider, lambda key: not places.get(key), is_absent):
             found.append(_bad("agents", f"provider {provider.name}: {problem}", "do that, or take the provider out"))
@@ -189,8 +188,8 @@ def _agents(home: Home) -> list[Json]:
     if "shell" in settings.tools and shutil.which("bwrap", path=home.settings.env.get("PATH")) is None:
         says = "agents.tools grants shell, and bwrap is not on this machine, so no command would be run"
         found.append(_bad("agents", says, "install bubblewrap, or leave shell out"))
-    ready = f"{len(settings.providers)} provider{'' if len(settings.providers) == 1 else 's'} ready"
-    return found or ([_good("agents", ready)] if settings.providers else [])
+    says = f"{len(settings.providers)} provider{'' if len(settings.providers) == 1 else 's'} ready"
+    return found or ([_good("agents", says)] if settings.providers else [])
 
 
 def _calendars(home: Home) -> list[Json]:
