@@ -25,21 +25,27 @@ def run(
     return found, server
 
 
-@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+KINDS = {"openai": "max_tokens", "openai-responses": "max_output_tokens", "anthropic": "max_tokens"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_an_answer_and_its_usage(kind: str, tmp_path: Path) -> None:
-    with ModelServer([say("Hello there.", usage=(100, 20, 40))]) as server:
-        address = server.base_url if kind == "openai" else server.address
-        found = ran(a_task(server, tmp_path, models=[a_model(server, kind=kind, base_url=address)]))
+    with ModelServer([call(("recall", {}), usage=(50, 10)), say("Hello there.", usage=(100, 20, 40))]) as server:
+        address = server.address if kind == "anthropic" else server.base_url
+        models = [a_model(server, kind=kind, base_url=address)]
+        found = ran(a_task(server, tmp_path, models=models, tools=["memory"]))
     assert (found.status, found.answer, found.errors) == (0, "Hello there.", "")
     assert found.end["how"] == "done"
     assert "".join(event["text"] for event in found.of("text")) == "Hello there."
-    model = found.of("model")[0]
-    assert (model["input"], model["output"], model["cached"]) == (100, 20, 40)
-    assert model["usd"] == pytest.approx((60 * 1.0 + 40 * 0.5 + 20 * 2.0) / 1e6)
+    assert [event["tool"] for event in found.of("tool")] == ["recall"]
+    first, last = found.of("model")
+    assert (first["input"], first["output"], first["cached"]) == (50, 10, 0)
+    assert (last["input"], last["output"], last["cached"]) == (100, 20, 40)
+    assert last["usd"] == pytest.approx((60 * 1.0 + 40 * 0.5 + 20 * 2.0) / 1e6)
     asked = server.calls[0]
     assert asked.body["stream"] is True
     assert "sk-very-secret" in (asked.headers.get("authorization") or asked.headers["x-api-key"])
-    assert asked.body["max_tokens"] == 1000
+    assert asked.body[KINDS[kind]] == 1000
 
 
 def test_the_prompt_is_told_exactly_as_it_was_sent(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import shutil
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -452,4 +453,43 @@ def test_a_server_that_does_not_come_up_fails_the_run_and_is_named(tmp_path: Pat
     found, server = with_calls(tmp_path, tools=["mcp:demo"], mcp=[server_])
     assert found.end["how"] == "failed"
     assert "the server demo did not come up" in found.end["says"]
+    assert server.calls == []
+
+
+BY_ADDRESS = """
+import socket
+import uvicorn
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("demo", log_level="ERROR")
+@server.tool()
+def echo(text: str) -> str:
+    "Say it again."
+    return f"{text} by address"
+app = server.streamable_http_app()
+async def guarded(scope, receive, send):
+    said = dict(scope.get("headers", ())).get(b"authorization")
+    if scope["type"] == "http" and said != b"Bearer t0ken":
+        await send({"type": "http.response.start", "status": 401, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+    else:
+        await app(scope, receive, send)
+door = socket.create_server(("127.0.0.1", 0))
+print(door.getsockname()[1], flush=True)
+uvicorn.Server(uvicorn.Config(guarded, log_level="error")).run(sockets=[door])
+"""
+
+
+def test_a_server_by_its_address_gets_its_token(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", BY_ADDRESS], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            url = f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"
+            server_: dict[str, Any] = {"name": "demo", "command": [], "url": url, "env": {}, "tools": None}
+            given: dict[str, Any] = {"tools": ["mcp:demo"], "mcp": [server_ | {"token": "t0ken"}]}
+            found, _ = with_calls(tmp_path, ("demo_echo", {"text": "hi"}), **given)
+            refused, server = with_calls(tmp_path, **given | {"mcp": [server_ | {"token": "wrong"}]})
+        finally:
+            process.terminate()
+    assert "hi by address" in results(found)[0]
+    assert "the server demo did not come up" in refused.end["says"]
     assert server.calls == []

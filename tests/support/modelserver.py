@@ -1,4 +1,5 @@
-"""A model's provider on the loopback that says what a test wrote down: OpenAI's chat completions and Anthropic's messages.
+"""A model's provider on the loopback that says what a test wrote down: OpenAI's chat completions and
+responses, and Anthropic's messages.
 
 The script is a list of steps, or a function of the request that gives one. Each request is kept, with its time. When the
 script is over the server says so with status 418, which no test expects.
@@ -150,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         asked = self._asked(raw)
         step = self.server_of.take(asked)
-        form = _Anthropic if self.path.endswith("/messages") else _Chat
+        form = next((form for end, form in FORMS.items() if self.path.endswith(end)), _Chat)
         with suppress(BrokenPipeError, ConnectionResetError):
             self._answer(step, form, asked.body)
 
@@ -162,7 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {key.lower(): value for key, value in self.headers.items()}
         return Asked(time.monotonic(), self.command, self.path, headers, body, raw)
 
-    def _answer(self, step: Step, form: type[_Chat | _Anthropic], body: Any) -> None:
+    def _answer(self, step: Step, form: Any, body: Any) -> None:
         stream = bool(body and body.get("stream"))
         if step.status != 200:
             self._whole(step.status, {"error": {"message": step.text, "type": "test"}}, step.headers)
@@ -173,7 +174,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif step.fault == "garbage":
             self._bytes(b"data: {this is no JSON\n\n" if stream else b"<html>what?</html>", stream=stream)
         elif stream:
-            with_usage = form is _Anthropic or bool((body.get("stream_options") or {}).get("include_usage"))
+            with_usage = form is not _Chat or bool((body.get("stream_options") or {}).get("include_usage"))
             self._stream(step, list(form.events(step, with_usage=with_usage)))
         else:
             self._whole(200, form.whole(step))
@@ -343,3 +344,69 @@ class _Anthropic:
         delta = {"stop_reason": cls.stop(step), "stop_sequence": None}
         yield event("message_delta", delta=delta, usage=cls.usage(step))
         yield event("message_stop")
+
+
+class _Responses:
+    """OpenAI's responses."""
+
+    @classmethod
+    def whole(cls, step: Step, *, done: bool = True) -> dict[str, Any]:
+        output: list[dict[str, Any]] = []
+        if step.text:
+            part = {"type": "output_text", "text": step.text, "annotations": []}
+            output.append(
+                {"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": [part]}
+            )
+        for n, (name, args) in enumerate(step.calls):
+            call_id = f"call_{n}_{name}"
+            output.append({
+                "type": "function_call", "id": f"f{n}", "call_id": call_id, "name": name,
+                "arguments": _arguments(args), "status": "completed",
+            })  # fmt: skip
+        answer: dict[str, Any] = {
+            "id": "r1", "object": "response", "created_at": 1, "model": "acme/small-1",
+            "status": "completed" if done else "in_progress", "output": output if done else [],
+            "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
+        }  # fmt: skip
+        if done and step.usage is not None:
+            read, written, *cached = step.usage
+            answer["usage"] = {
+                "input_tokens": read, "output_tokens": written, "total_tokens": read + written,
+                "input_tokens_details": {"cached_tokens": cached[0] if cached else 0},
+                "output_tokens_details": {"reasoning_tokens": 0},
+            }  # fmt: skip
+        return answer
+
+    @classmethod
+    def events(cls, step: Step, *, with_usage: bool) -> Iterator[bytes]:
+        number = 0
+
+        def event(kind: str, **values: Any) -> bytes:
+            nonlocal number
+            number += 1
+            return (
+                f"event: {kind}\ndata: {json.dumps({'type': kind, 'sequence_number': number, **values})}\n\n".encode()
+            )
+
+        yield event("response.created", response=cls.whole(step, done=False))
+        whole = cls.whole(step)
+        for at, item in enumerate(whole["output"]):
+            where = {"output_index": at, "item_id": item["id"]}
+            empty = {"content": []} if item["type"] == "message" else {"arguments": ""}
+            yield event("response.output_item.added", output_index=at, item=item | empty | {"status": "in_progress"})
+            if item["type"] == "message":
+                part = {"type": "output_text", "text": "", "annotations": []}
+                yield event("response.content_part.added", content_index=0, part=part, **where)
+                for piece in _pieces(step.text):
+                    yield event("response.output_text.delta", content_index=0, delta=piece, logprobs=[], **where)
+                yield event("response.output_text.done", content_index=0, text=step.text, logprobs=[], **where)
+            else:
+                yield event("response.function_call_arguments.delta", delta=item["arguments"], **where)
+                yield event(
+                    "response.function_call_arguments.done", arguments=item["arguments"], name=item["name"], **where
+                )
+            yield event("response.output_item.done", output_index=at, item=item)
+        yield event("response.completed", response=whole)
+
+
+FORMS: dict[str, Any] = {"/messages": _Anthropic, "/responses": _Responses}
