@@ -57,10 +57,7 @@ def _task(kind: str) -> Task:
 
 
 def _answer(request: httpx2.Request) -> httpx2.Response:
-    path = request.url.path
-    events = CHAT if path.endswith("/completions") else MESSAGES if path.endswith("/messages") else None
-    if events is None:
-        return httpx2.Response(500, json={"error": {"message": "warm"}})
+    events = next(events for end, events in ANSWERS.items() if request.url.path.endswith(end))
     body = "".join(f"event: {json.loads(said).get('type', 'message')}\ndata: {said}\n\n" for said in events)
     return httpx2.Response(200, headers={"content-type": "text/event-stream"}, text=body)
 
@@ -86,3 +83,20 @@ MESSAGES = (
     ),
     '{"type": "message_stop"}',
 )
+RESPONSES = (
+    (
+        '{"type": "response.output_item.added", "sequence_number": 1, "output_index": 0, "item": {"type": "message", '
+        '"id": "1", "role": "assistant", "status": "in_progress", "content": []}}'
+    ),
+    (
+        '{"type": "response.output_text.delta", "sequence_number": 2, "output_index": 0, "content_index": 0, '
+        '"item_id": "1", "delta": "ok", "logprobs": []}'
+    ),
+    (
+        '{"type": "response.completed", "sequence_number": 3, "response": {"id": "1", "object": "response", "created_at": 1, '
+        '"model": "m", "status": "completed", "output": [], "parallel_tool_calls": true, "tool_choice": "auto", '
+        '"tools": [], "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2, "input_tokens_details": '
+        '{"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}}}'
+    ),
+)
+ANSWERS = {"/completions": CHAT, "/messages": MESSAGES, "/responses": RESPONSES}
