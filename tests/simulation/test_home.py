@@ -16,6 +16,8 @@ from horae.store.jobfolder import JobFolder
 from horae.store.journalreader import JournalReader
 from horae.store.queries import open_reader
 from horae.store.scriptfolder import ScriptFolder
+from horae.store.skillfolder import SkillFolder
+from horae.store.vault import SecretVault
 from horae.wiring.handed import handed
 from tests.simulation.test_promises import life
 from tests.support.builders import MINUTE, SECOND, START
@@ -49,6 +51,9 @@ def home_of(world: World) -> Home:
         read=lambda: open_reader(world.file),  # pyright: ignore[reportArgumentType]
         past=lambda: JournalReader(connect(world.file, 5.0)),
         key=lambda: AuditKey(os.path.join(world.folder, "audit.key")),
+        shelf=lambda: SkillFolder(os.path.join(world.folder, "skills")),
+        vault=lambda: SecretVault(Settings(world.folder)),
+        configure=lambda _place, _value: None,
         entropy=os.urandom,
         targets=Post({}),
         probe=lambda _job: (),

@@ -53,6 +53,7 @@ COMMANDS = {  # name → (module, what it does)
     "diff": ("apply", "show how the home differs from a folder of job files"),
     "targets": ("targets", "list what messages can be sent to, or send a test message"),
     "model": ("models", "list models and who uses them, or choose another one"),
+    "skills": ("skills", "list skills, look at one, take one in, or take one away"),
     "secrets": ("secrets", "list names of secrets and who uses them, keep a value, or drop one"),
     "audit": ("audit", "check the journal, or hand it out signed"),
     "prune": ("audit", "take away what is older than the config says"),

@@ -8,7 +8,21 @@ nothing but the `Tx`, because a store may run it again after a full disk or a lo
 from __future__ import annotations
 
 from horae.ports.home import Home, Machine, Ports, Settings, Source
-from horae.ports.outside import Clock, Closed, Folder, Key, Runner, Scripts, Sender, Targets, Tools, Trust, Turns, Vault
+from horae.ports.outside import (
+    Clock,
+    Closed,
+    Folder,
+    Key,
+    Runner,
+    Scripts,
+    Sender,
+    Shelf,
+    Targets,
+    Tools,
+    Trust,
+    Turns,
+    Vault,
+)
 from horae.ports.reading import Past, Reader, Record
 from horae.ports.store import (
     Agents,
@@ -51,6 +65,7 @@ __all__ = [
     "Scripts",
     "Sender",
     "Settings",
+    "Shelf",
     "Source",
     "Store",
     "Targets",

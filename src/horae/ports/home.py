@@ -13,7 +13,7 @@ from horae.core.model import Claim, Job, Owner, Terms
 from horae.core.preflight import Facts
 from horae.core.retention import Retention
 from horae.errors import Problem
-from horae.ports.outside import Clock, Folder, Key, Runner, Scripts, Targets, Trust, Turns, Vault
+from horae.ports.outside import Clock, Folder, Key, Runner, Scripts, Shelf, Targets, Trust, Turns, Vault
 from horae.ports.reading import Past, Reader
 from horae.ports.store import Store
 
@@ -104,6 +104,8 @@ class Home:
     """The same of the journal."""
     key: Callable[[], Key]
     """The key pair that signs in the name of this home."""
+    shelf: Callable[[], Shelf]
+    """The skills."""
     vault: Callable[[], Vault]
     """Where its secrets are kept."""
     configure: Callable[[Sequence[str], str], None]

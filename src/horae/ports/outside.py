@@ -13,6 +13,7 @@ from horae.core.clockwatch import Reading
 from horae.core.delivery import Address, Message, Platform, Receipt
 from horae.core.model import Bounds, Job, Order, Owner, Result
 from horae.core.preflight import Facts
+from horae.core.skill import Kept
 from horae.errors import Problem
 from horae.ports.command import Said
 from horae.ports.store import Orphan, Tx
@@ -78,6 +79,35 @@ class Vault(Protocol):
 
     def remove(self, name: str) -> tuple[str, ...]:
         """Take its values away, wherever they are kept. Returns where they were."""
+        ...
+
+
+class Shelf(Protocol):
+    """The skills of a home, by name."""
+
+    @property
+    def root(self) -> str: ...
+
+    def names(self) -> list[str]: ...
+
+    def load(self, name: str) -> Kept:
+        """One of them. Raises NotFound, Invalid, Refused, Trouble."""
+        ...
+
+    def look(self, folder: str, name: str | None) -> Kept:
+        """A folder that is to become one. Raises the same."""
+        ...
+
+    def put(self, kept: Kept, *, replace: bool) -> None:
+        """Copy what was looked at into its place. Raises Conflict, Refused, Trouble; then nothing has changed."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Take one away. Raises NotFound, Trouble."""
+        ...
+
+    def missing(self, kept: Kept, path: str) -> tuple[str, ...]:
+        """The programs that it needs and that are not on this machine."""
         ...
 
 
