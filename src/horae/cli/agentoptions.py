@@ -33,6 +33,8 @@ def agent_options(parser: ArgumentParser) -> None:
 
 def agent_fields(args: Namespace) -> dict[str, Any]:
     """The given options as keys of a job file; None for those that were not given."""
+    if args.use is not None and args.agent is False:
+        raise Usage("--no-agent and --use exclude each other", "leave one of them out")
     tools = None if args.tools is None else _listed(args.tools)
     return {
         "agent": args.use if args.use is not None else args.agent,
@@ -72,11 +74,12 @@ def resolved_rows(resolved: dict[str, Any]) -> list[tuple[str, str | None]]:
     model = resolved["model"]
     where = "" if model is None else f" ({resolved['model_from']}, from {resolved['provider'] or 'nobody'})"
     usd = "" if resolved["usd"] is None else f", ${resolved['usd']:.2f}"
-    default = " (by default)" if resolved["tools_by_default"] else ""
+    default = " (by default)" if resolved["tools_by_default"] and resolved["kind"] != "command" else ""
+    none = "none" if resolved["kind"] != "command" else "those of its own"
     return [
         ("works on it", resolved["agent"]),
         ("model", f"{model or 'none'}{where}"),
-        ("tools", (", ".join(resolved["tools"]) or "none") + default),
+        ("tools", (", ".join(resolved["tools"]) or none) + default),
         ("a run may use", f"{resolved['turns']} turns, {resolved['tokens']:,} tokens{usd}"),
     ]
 

@@ -43,7 +43,7 @@ FACTS = AgentFacts(
     skills=(SkillText("tides", "how to", "/skills/tides", "s1"),),
     script=(("/bin/sh", "/h/scripts/a.sh"), "/h/scripts"),
     watch=(("/bin/sh", "/h/scripts/w.sh"), "/h/scripts"),
-    folder="/home/me/notes",
+    folder="/notes",
 )
 GIVEN = Given(
     Allowance(5, 600, 0.7),
@@ -170,7 +170,7 @@ def test_what_it_is_told_and_may_use() -> None:
     assert said["allow"] == {"turns": 5, "tokens": 600, "usd": 0.7}
     assert (said["tools"], said["approve"]) == (["files", "mcp:web"], ["files"])
     assert (said["schema"], said["empty"]) == ('{"type": "object"}', "silent")
-    assert said["folder"] == "/home/me/notes"
+    assert said["folder"] == "/notes"
     assert said["walls"] is None  # the runner knows them
 
 

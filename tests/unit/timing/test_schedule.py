@@ -138,3 +138,30 @@ def test_an_unknown_zone_is_said_first() -> None:
 def test_a_naive_anchor_is_a_bug_of_the_caller() -> None:
     with pytest.raises(ValueError, match="the anchor needs an offset"):
         parse_schedule("in 5m", NAME, anchor=datetime(2026, 11, 30, 8))
+
+
+# ── no slot at all
+
+
+@pytest.mark.parametrize("text", ["on demand", "On Demand", "  ON\tdemand "])
+def test_on_demand_has_no_slot_and_is_written_in_one_form(text: str) -> None:
+    schedule = parse_schedule(text, NAME, anchor=ANCHOR, gap="skip", repeat="both")
+    assert (schedule.kind, schedule.written, schedule.timezone, schedule.warnings) == ("demand", "on demand", NAME, ())
+    assert schedule.text == " ".join(text.split())
+    assert schedule.set.next_after(datetime(1, 1, 2, tzinfo=UTC)) is None
+    assert schedule.meaning == "on demand: when a person runs it, or after the job that it names"
+    again = parse_schedule(schedule.written, NAME, anchor=ANCHOR + timedelta(days=9))
+    assert (again.set, again.kind) == (schedule.set, "demand")
+
+
+@pytest.mark.parametrize(
+    "text", ["demand", "on-demand", "on demand at 9am", "on demands", "every on demand", "on, demand"]
+)
+def test_what_is_nearly_on_demand_is_none(text: str) -> None:
+    with pytest.raises(Invalid):
+        parse_schedule(text, NAME, anchor=ANCHOR)
+
+
+def test_on_demand_needs_a_zone_all_the_same() -> None:
+    with pytest.raises(Invalid, match="Europe/Berlim"):
+        parse_schedule("on demand", "Europe/Berlim", anchor=ANCHOR)
