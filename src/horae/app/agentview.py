@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from horae.core.agent import MCP, default_model, granted, is_disabled, name_of_agent
+from horae.core.agent import BUILTIN, MCP, default_model, granted, is_disabled, name_of_agent
 from horae.core.equipment import Wish
 from horae.core.model import Job
 from horae.core.prompting import Parts, assemble, digest
@@ -79,9 +79,11 @@ def agent_view(home: Home, job: Job, pinned: bool) -> Json:
     """What it resolves to. `job` is `resolved`."""
     settings, wish = home.settings.agents, wish_in(home, job)
     model = settings.models.get(job.model or "")
-    tools = granted(job, settings)
+    named = settings.named.get(name_of_agent(job, settings))
+    tools = () if named is not None and named.kind == "command" else granted(job, settings)  # it has tools of its own
     return {
         "agent": name_of_agent(job, settings),
+        "kind": BUILTIN if named is None else named.kind,
         "model": job.model,
         "model_from": None if job.model is None else "pin" if pinned else "frozen",
         "provider": None if model is None else model.provider,

@@ -18,9 +18,11 @@ from horae.errors import Conflict, Invalid, NotFound, Refused
 from horae.ports import Home, Record, Tx
 
 Json = dict[str, Any]
-OF_A_JOB = ("resume", "pause", "exception")  # what is done to a job that is there
+OF_A_JOB = ("resume", "pause", "exception", "freeze")  # what is done to a job that is there
 LASTING = {  # what a person does and cannot take back, and what there is instead
     "resolved": "a resolution is a person's word on what is over, and stands; `horae run JOB` has the work done again",
+    "approved": "what a person let be done is done, or being done",
+    "denied": "the run goes on without it; `horae run JOB` begins anew",
     "ordered": "an ordered run is no change of the job; `horae cancel RUN` ends it once it runs",
 }
 
@@ -89,6 +91,15 @@ def _apply(home: Home, row: Record, how: Json) -> tuple[str, list[int]]:
                 lambda tx: tx.jobs.set_exception(job_id, slot, how["kind"], due=due, actor=actor)
             )
             return f"put the slot of {slug} back as it was", [back]
+        case "freeze":
+            assert job is not None, "that was looked at above"
+            now = json.loads(row["detail"])["model"]
+            if job["model"] != now:
+                raise Conflict(
+                    f"{slug} uses {job['model']} by now, not {now}", f"`horae model use NAME {slug}` moves it"
+                )
+            home.store.transact(lambda tx: tx.agents.freeze([job_id], how["model"], actor=actor))
+            return f"{slug} uses {how['model']} again", []
         case "text":
             return _text(home, how, row["seq"])
         case "restore":

@@ -102,11 +102,10 @@ def run_log(home: Home, *, run: str) -> Json:
         row = _run_or_latest(reader, run)
         shown = reader.list_runs(job_id=None, state=None, limit=1, cursor=None, run_id=row["id"])["runs"][0]
         of = reader.occurrence_by_key(row["key"])
-        activity: list[Json] = reader.activity(row["id"]) if shown["model"] else []
         return {
             "run": shown,
             **reader.output(row["id"]),
-            "activity": activity,
+            "activity": reader.activity(row["id"]),
             "occurrence": None if of is None else how_it_stands(of),
         }
     finally:

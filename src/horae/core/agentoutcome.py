@@ -59,7 +59,7 @@ def _answered(name: str, result: Result, work: Work) -> Ending:
         reason = f"the agent says that it failed{head and ': '}{head}"
         body = f"{name} failed: {reason}" + (f"\n\n{failure}" if failure and failure != head else "")
         return Ending("fail", reason, body, alert=True, result=result)
-    reason = f"answered; {used_words(work)}"
+    reason = f"answered; {used_words(work)}" if work.turns else "answered"
     if is_silent(answer):
         return Ending("complete", reason, "", alert=False, result=result, silence=f"the whole answer is {SILENT}")
     return Ending("complete", reason, answer, alert=False, result=result)
