@@ -109,7 +109,7 @@ def test_a_model_that_repeats_itself_is_stopped(tmp_path: Path) -> None:
     [
         ({"turns": 2}, "turn limit of 2 reached", 2),
         ({"tokens": 3000}, "token limit of 3000 reached", 2),
-        ({"usd": 0.003}, "money limit of $0.00 reached", 2),
+        ({"usd": 0.003}, "money limit of $0.003 reached", 2),
     ],
 )
 def test_P14_a_limit_stops_it_before_the_next_call(

@@ -81,7 +81,7 @@ def admit(allowance: Allowance, used: Used, reads: int, wanted: int | None, pric
         left_usd = allowance.usd - used.usd - cost(price, reads, 0)
         if left_usd < cost(price, 0, least):
             return Refused(
-                f"money limit of ${allowance.usd:.2f} reached: {_dollars(used.usd)} used "
+                f"money limit of {_dollars(allowance.usd)} reached: {_dollars(used.usd)} used "
                 f"and the next call needs about {_dollars(cost(price, reads, least))}"
             )
         if price.output > 0:
