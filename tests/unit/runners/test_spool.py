@@ -14,8 +14,10 @@ import pytest
 
 from horae.limits import KEPT_BYTES_MAX, SPOOL_BYTES
 from horae.runners.shim import spool
+from horae.runners.shim.agent import EVENTS_BYTES_MAX
 from horae.runners.shim.spool import (
     CLEARED,
+    EVENT,
     HEAD_BYTES,
     OPENED,
     OUTPUT,
@@ -26,6 +28,7 @@ from horae.runners.shim.spool import (
     VERSION,
     Damaged,
     Newer,
+    frame,
     printed,
     records,
     told,
@@ -159,11 +162,33 @@ def test_the_example_of_the_page_is_a_record() -> None:
 def test_the_page_has_every_kind_and_number() -> None:
     kinds = dict(re.findall(r"^\| (\d) \| `([A-Z]+)` \|", PAGE, re.MULTILINE))
     known = {"OPENED": OPENED, "STARTED": STARTED, "OUTPUT": OUTPUT, "TAIL": TAIL, "RESULT": RESULT, "CLEARED": CLEARED}
+    known["EVENT"] = EVENT
     assert kinds == {str(number): name for name, number in known.items()}
     assert f"at most {PAYLOAD_BYTES_MAX:,}" in PAGE
     assert f"| 2 | version | {VERSION} |" in PAGE
     assert f"passed {SPOOL_BYTES // 1024**2} MiB" in PAGE
     assert f"{KEPT_BYTES_MAX // 2 // 1024} KiB at most; `TAIL`" in PAGE
+    assert f"more than {EVENTS_BYTES_MAX // 1024**2} MiB" in PAGE
+
+
+def test_what_an_agent_tells_is_gathered_and_what_says_nothing_is_no_damage() -> None:
+    gathered = Gathered(RUN)
+    assert gathered.work is None
+    for line in (
+        b'{"kind": "model", "turn": 1, "input": 5}',
+        b"no JSON",
+        b"[1]",
+        b"7",
+        b"\xff",
+        b"[" * 100_000,
+        b"9" * 9000,
+    ):
+        gathered.take(EVENT, line)
+    assert gathered.work is not None
+    assert (gathered.work.turns, gathered.work.tokens, gathered.work.how) == (1, 5, None)
+    gathered.take(EVENT, b'{"kind": "end", "how": "done"}')
+    gathered.take(RESULT, json.dumps(ENDED).encode())
+    assert gathered.work.how == "done"
 
 
 def written_by(folder: Path) -> dict[str, set[tuple[str, ...]]]:
