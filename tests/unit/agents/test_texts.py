@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from pydantic_ai import ModelRetry
@@ -124,3 +125,10 @@ def test_P11_the_home_is_shut_to_writing_but_for_own_folders_and_secrets_to_read
     assert shut("/h/.horae/.secrets.toml.swp", writes=False)
     assert shut("/h/state/db", writes=False)
     assert not shut("/h/other/secrets.toml", writes=False)
+    assert not shut("/h/.horae/runs/1/out.txt", writes=False)
+
+
+def test_the_runs_own_folder_is_open_within_a_hidden_one() -> None:
+    walls: Any = {"home": "/h/.horae", "own": ["/h/.horae/state/out/1"], "hidden": ["/h/.horae/state"]}
+    assert why_shut("/h/.horae/state/out/1/a", walls, writes=True) is None
+    assert why_shut("/h/.horae/state/out/2/a", walls, writes=False) == "it is hidden from runs"

@@ -8,6 +8,7 @@ What lies beside a hidden file and has its name in its own is hidden too: editor
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from horae.agents.task import Task, Walls
 
@@ -24,18 +25,23 @@ def walls_of(task: Task) -> Walls:
 
 def why_shut(path: str, walls: Walls, *, writes: bool) -> str | None:
     """Why an absolute path without links is shut; None: it is not."""
-    for hidden in walls["hidden"]:
-        real = os.path.realpath(hidden)
-        near = os.path.dirname(path) == os.path.dirname(real) and os.path.basename(real) in os.path.basename(path)
-        if is_within(path, real) or (near and not os.path.isdir(real)):
-            return "it is hidden from runs"
-    if not writes or not walls["home"]:
-        return None
-    home = os.path.realpath(walls["home"])
-    own = [real for real in map(os.path.realpath, walls["own"]) if is_within(path, real)]
-    if is_within(path, home) and not any(len(real) > len(home) for real in own):
+    own = _longest(path, walls["own"])
+    hidden = [os.path.realpath(one) for one in walls["hidden"]]
+    if _longest(path, hidden) > own or any(_beside(path, one) for one in hidden):
+        return "it is hidden from runs"
+    if writes and walls["home"] and _longest(path, [walls["home"]]) > own:
         return "it lies in the home of the scheduler, which runs do not write to"
     return None
+
+
+def _longest(path: str, folders: Sequence[str]) -> int:
+    """How long the name is of the innermost of these folders that holds the path."""
+    return max((len(real) for real in map(os.path.realpath, folders) if is_within(path, real)), default=0)
+
+
+def _beside(path: str, hidden: str) -> bool:
+    folder, name = os.path.split(hidden)
+    return os.path.dirname(path) == folder and name in os.path.basename(path) and not os.path.isdir(hidden)
 
 
 def is_within(path: str, folder: str) -> bool:
