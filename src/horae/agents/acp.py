@@ -91,7 +91,7 @@ class _Turn:
         self._ending = Ending(self._launch.proxy)
         self._client = Client(self._task, self._tell, self._ending.end)
         self._process = await AgentProcess.start(self._launch.argv(), cwd=self._launch.cwd, env=self._launch.env)
-        self._agent = acp.ClientSideConnection(self._client, self._process, use_unstable_protocol=True)
+        self._agent = acp.connect_to_agent(self._client, self._process, use_unstable_protocol=True)
         try:
             capable = await self._initialize()
             text = await self._opened(capable, prompt)

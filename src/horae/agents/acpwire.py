@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, cast
 
-from horae.agents.stop import Stop
+from horae.agents.piped import Piped
 
 LINE_BYTES_MAX = 32 * 1024 * 1024
 GARBAGE_MAX = 50  # lines
@@ -24,11 +24,9 @@ GRACE_S = 2.0  # to end after its input has ended, and again after it was told t
 class AgentProcess:
     """One such program. Also the transport that the library takes."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self._process, self._in, self._out, self._err = process, process.stdin, process.stdout, process.stderr
+    def __init__(self, piped: Piped) -> None:
+        assert piped.into is not None
+        self._piped, self._process, self._in, self._out = piped, piped.process, piped.into, piped.out
         self._errors = bytearray()
         self._reader = asyncio.ensure_future(self._read_errors())
         self._wrong, self._first = 0, ""
@@ -36,23 +34,7 @@ class AgentProcess:
     @classmethod
     async def start(cls, argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> Self:
         """Raises Stop."""
-        try:
-            return cls(
-                await asyncio.create_subprocess_exec(
-                    *argv,
-                    cwd=cwd,
-                    env=dict(env),
-                    stdin=asyncio.subprocess.PIPE,
-                    stdout=asyncio.subprocess.PIPE,
-                    stderr=asyncio.subprocess.PIPE,
-                    limit=LINE_BYTES_MAX,
-                )
-            )
-        except (OSError, ValueError) as error:
-            raise Stop(
-                "failed",
-                f"{argv[0]} cannot be started: {getattr(error, 'strerror', None) or error}; look at its `command`",
-            ) from error
+        return cls(await Piped.start(argv, cwd=cwd, env=env, limit=LINE_BYTES_MAX))
 
     # --- the transport
 
@@ -117,9 +99,10 @@ class AgentProcess:
                 await asyncio.wait_for(self._process.wait(), GRACE_S)
                 break
         self._reader.cancel()
+        self._piped.close()
 
     async def _read_errors(self) -> None:
-        while data := await self._err.read(65536):
+        while data := await self._piped.err.read(65536):
             self._errors += data
             del self._errors[:-ERRORS_CHARS]
 

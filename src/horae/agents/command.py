@@ -14,6 +14,7 @@ from contextlib import suppress
 from horae.agents.ending import Ending
 from horae.agents.launch import Launch, launching
 from horae.agents.meter import Meter
+from horae.agents.piped import Piped
 from horae.agents.stop import Stop
 from horae.agents.task import Task
 from horae.agents.tell import Tell
@@ -38,20 +39,23 @@ class _Command:
 
     async def answer(self, prompt: str) -> str:
         self._ending = Ending(self._launch.proxy)
-        process = await self._start(prompt)
+        piped = await self._start(prompt)
+        process = piped.process
         ended = asyncio.ensure_future(process.wait())
         streams = [
             asyncio.ensure_future(one)
-            for one in (self._feed(process.stdin, prompt), self._read(process.stdout), self._complain(process.stderr))
+            for one in (self._feed(piped.into, prompt), self._read(piped.out), self._complain(piped.err))
         ]
         try:
             await asyncio.wait({ended, self._ending.came}, return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.wait(streams, timeout=LAST_WORDS_S)
+            if not self._ending.came.done():
+                await asyncio.wait(streams, timeout=LAST_WORDS_S)
         finally:
             if process.returncode is None:
                 await _end(process)
             for one in streams:
                 one.cancel()
+            piped.close()
             self._ending.close()
         return self._judged(process.returncode)
 
@@ -76,26 +80,19 @@ class _Command:
             )
         return self._said.decode("utf-8", "replace")
 
-    async def _start(self, prompt: str) -> asyncio.subprocess.Process:
+    async def _start(self, prompt: str) -> Piped:
         if self._launch.takes_prompt and len(prompt.encode()) > ARGUMENT_BYTES_MAX:
             raise Stop(
                 "failed",
                 f"the prompt has more than {ARGUMENT_BYTES_MAX} bytes, too many for one word of a command: "
                 f"take {{prompt}} out of it, and it goes to the standard input",
             )
-        argv = self._launch.argv(prompt)
-        try:
-            return await asyncio.create_subprocess_exec(
-                *argv,
-                cwd=self._launch.cwd,
-                env=self._launch.env,
-                stdin=asyncio.subprocess.DEVNULL if self._launch.takes_prompt else asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-            )
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or error
-            raise Stop("failed", f"{argv[0]} cannot be started: {why}; look at its `command`") from error
+        return await Piped.start(
+            self._launch.argv(prompt),
+            cwd=self._launch.cwd,
+            env=self._launch.env,
+            feeds=not self._launch.takes_prompt,
+        )
 
     async def _feed(self, stream: asyncio.StreamWriter | None, prompt: str) -> None:
         if stream is None:
@@ -105,8 +102,7 @@ class _Command:
             await stream.drain()
         stream.close()
 
-    async def _read(self, stream: asyncio.StreamReader | None) -> None:
-        assert stream is not None
+    async def _read(self, stream: asyncio.StreamReader) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         while data := await stream.read(16_384):
             if len(self._said) + len(data) > ANSWER_BYTES_MAX:
@@ -116,8 +112,7 @@ class _Command:
             if text := decoder.decode(data):
                 self._tell.event("text", text=text)
 
-    async def _complain(self, stream: asyncio.StreamReader | None) -> None:
-        assert stream is not None
+    async def _complain(self, stream: asyncio.StreamReader) -> None:
         while data := await stream.read(16_384):
             self._errors += data
             del self._errors[:-ERRORS_CHARS]
