@@ -13,12 +13,16 @@ import pytest
 
 from horae.core.agent import AgentSettings, DayLimits, McpServer, Model, NamedAgent, Price, Provider
 from horae.core.agentfacts import AgentFacts, SkillText
+from horae.core.equipment import Given
 from horae.core.model import Job, Limits
 from horae.core.preflight import Facts
+from horae.engine.orders import order_for
 from horae.ports import Settings
 from horae.runners import agents as looked_at
 from horae.runners.agents import agent_facts, no_skills
-from tests.support.builders import a_job
+from horae.runners.process import ProcessRunner
+from horae.runners.shim.landlock import version
+from tests.support.builders import a_claim, a_job
 
 VALUES = {"CLOUD_KEY": "sk-cloud", "MCP_TOKEN": "mcp-token", "OF_THE_JOB": "hunter2", "OF_THE_AGENT": "swordfish"}
 HOME = Provider("home", "openai", "http://127.0.0.1:8080/v1")
@@ -306,3 +310,25 @@ def test_all_reasons_are_told_at_once(path: str) -> None:
     ).problems
     assert len(said) == 5
     assert not any(value in " ".join(said) for value in VALUES.values())
+
+
+# ── what its runner adds
+
+
+@pytest.mark.parametrize("folder", ["", "~home~", "~home~/jobs", "/", "/srv/notes"])
+def test_a_folder_that_a_job_names_opens_nothing_of_the_home(tmp_path: Path, folder: str) -> None:
+    home = str(tmp_path / "home")
+    folder = folder.replace("~home~", home)
+    claim = a_claim(job=a_job(agent=True, script=None))
+    settings = Settings(home, env={"PATH": "/usr/bin"})
+    order = order_for(claim, Facts(agent=AgentFacts(folder=folder)), settings, Given())
+    runner = ProcessRunner(settings)
+    task = runner._told(order, "/run/own")["task"]
+    runner.close()
+    assert isinstance(task, dict)
+    assert task["folder"] == (folder or "/run/own")
+    assert task["env"]["HORAE_OUTPUT"] == "/run/own"
+    walls = task["walls"]
+    assert walls is None or (walls["own"], walls["home"]) == (["/run/own"], home)
+    assert walls is None or f"{home}/secrets.toml" in walls["hidden"]
+    assert (walls is None) is (version() == 0)

@@ -28,7 +28,6 @@ from horae.runners.shim.spool import (
     VERSION,
     Damaged,
     Newer,
-    frame,
     printed,
     records,
     told,
