@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -91,6 +92,20 @@ def test_P11_a_script_behind_walls_cannot_write_the_home(tmp_path: Path) -> None
     assert found.answer == "done"
     assert (tmp_path / "output/mine").exists()
     assert not (home / "new").exists()
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not on this machine")
+def test_a_script_in_a_sandbox_writes_where_it_works_and_to_the_runs_folder(tmp_path: Path) -> None:
+    home, here = tmp_path / "home", tmp_path / "here"
+    home.mkdir()
+    here.mkdir()
+    output = tmp_path / "output"
+    env = {"PATH": "/bin:/usr/bin", "HORAE_OUTPUT": str(output)}
+    text = f"for at in {here} {output} {home} {tmp_path}; do echo x > $at/new; done; true"
+    walls = {"home": str(home), "own": [str(output)], "hidden": []}
+    found, _ = run(tmp_path, script=a_program(here, text, sandbox="strict", env=env), walls=walls)
+    assert found.answer == "done"
+    assert [(at / "new").exists() for at in (here, output, home, tmp_path)] == [True, True, False, False]
 
 
 # ── watching ────────────────────────────────────────────────────────────────────────────────────────────────────────

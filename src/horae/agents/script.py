@@ -15,6 +15,7 @@ from horae.agents.programs import Ended, run
 from horae.agents.stop import Stop
 from horae.agents.task import Program, Walls
 from horae.agents.tell import Tell
+from horae.agents.tools.shut import is_within
 from horae.agents.walls import behind
 from horae.runners.sandbox import sandboxed
 
@@ -63,9 +64,9 @@ def _words(program: Program, walls: Walls | None, env: dict[str, str]) -> list[s
     argv = program["argv"]
     if program["sandbox"] not in ("", "off"):
         output = env.get("HORAE_OUTPUT")
-        home = walls["home"] if walls else None
         cwd = program["cwd"]
-        inside = home is not None and os.path.commonpath((os.path.realpath(cwd), os.path.realpath(home))) == home
+        home = os.path.realpath(walls["home"]) if walls else None
+        inside = home is not None and is_within(os.path.realpath(cwd), home)
         writable = [path for path in (output, None if inside else cwd) if path]
         hidden = walls["hidden"] if walls else []
         readable = [os.path.dirname(argv[0])] if os.path.isabs(argv[0]) else []

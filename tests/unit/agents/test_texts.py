@@ -13,7 +13,7 @@ from horae.agents.onward import Onward, notes_of, onward_of
 from horae.agents.script import awake
 from horae.agents.stop import Stop
 from horae.agents.tools.plain import plain
-from horae.agents.tools.shut import why_shut
+from horae.agents.tools.shut import walls_of, why_shut
 from horae.agents.watching import DIFF_CHARS_MAX, difference
 
 
@@ -132,3 +132,11 @@ def test_the_runs_own_folder_is_open_within_a_hidden_one() -> None:
     walls: Any = {"home": "/h/.horae", "own": ["/h/.horae/state/out/1"], "hidden": ["/h/.horae/state"]}
     assert why_shut("/h/.horae/state/out/1/a", walls, writes=True) is None
     assert why_shut("/h/.horae/state/out/2/a", walls, writes=False) == "it is hidden from runs"
+
+
+def test_without_walls_the_home_is_shut_all_the_same() -> None:
+    task: Any = {"walls": None, "env": {"HORAE_HOME": "/h/.horae", "HORAE_OUTPUT": "/h/.horae/state/out/1"}}
+    walls = walls_of(task)
+    assert why_shut("/h/.horae/jobs/a.md", walls, writes=True) is not None
+    assert why_shut("/h/.horae/secrets.toml", walls, writes=False) is not None
+    assert why_shut("/h/.horae/state/out/1/a", walls, writes=True) is None

@@ -11,16 +11,18 @@ import os
 from collections.abc import Sequence
 
 from horae.agents.task import Task, Walls
+from horae.secretfile import NAME as SECRETS
 
 
 def walls_of(task: Task) -> Walls:
-    """The walls of its programs; without any, at least the home is shut."""
+    """The walls of its programs; without any, the same as far as it can be told."""
     walls = task["walls"]
     if walls is not None:
         return walls
     env = task["env"]
+    home = env.get("HORAE_HOME", "")
     own = [folder for folder in (env.get("HORAE_OUTPUT"),) if folder]
-    return Walls(home=env.get("HORAE_HOME", ""), own=own, hidden=[])
+    return Walls(home=home, own=own, hidden=[os.path.join(home, name) for name in ("state", SECRETS)] if home else [])
 
 
 def why_shut(path: str, walls: Walls, *, writes: bool) -> str | None:
