@@ -18,6 +18,7 @@ PARTS = {
     "raw": ("raw.py", "this machine's own limits", 2, ""),
     "lateness": ("lateness.py", "due → first instruction: 1, 100, 1,000 jobs", 12, "--alone 3 --n 1,20 --rounds 1"),
     "spawn": ("spawn.py", "1,000 programs at once, beside a bare spawn loop", 8, "--n 100 --rounds 1"),
+    "agent_start": ("agent_start.py", "from an agent's task to its first request", 5, "--rounds 1"),
     "claims": ("claims.py", "durable claims and whole no-op runs a second", 10, "--n 1000 --rounds 1"),
     "burst": ("burst.py", "claims and whole no-op runs a second on both stores", 20, "--n 500 --rounds 1"),
     "deliver": ("deliver.py", "messages a second, durable, beside bare commits", 10, "--n 100 --rounds 1"),
