@@ -86,6 +86,16 @@ def test_one_that_begins_anew_has_its_yes(tmp_path: Path) -> None:
     assert (tmp_path / "output/a.txt").exists()
 
 
+def test_a_yes_is_used_up_by_its_call_though_the_run_is_held_after_it(tmp_path: Path) -> None:
+    parked, _ = run([call(PAGE)], tmp_path, **GRANTS)
+    held, _ = run([status(500)], tmp_path, state=parked.end["state"], decision=yes(parked), **GRANTS)
+    assert held.end["how"] == "held"
+    (tmp_path / "output/a.txt").unlink()
+    found, _ = run([call(PAGE)], tmp_path, state=held.end["state"], decision=yes(parked), **GRANTS)
+    assert found.end["how"] == "parked"
+    assert not (tmp_path / "output/a.txt").exists()
+
+
 def test_several_calls_are_one_question(tmp_path: Path) -> None:
     other = ("write_file", {"path": "b.txt", "text": "ho"})
     parked, _ = run([call(PAGE, other)], tmp_path, **GRANTS)

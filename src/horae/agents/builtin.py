@@ -193,9 +193,10 @@ def _agreed(past: Past | None, decision: dict[str, Any]) -> set[str]:
     """The calls that a person has agreed to. One that had to begin anew may ask for the same call, and has a yes for it."""
     if decision.get("approved") is not True:
         return set()
-    if past is None or not past.pending:
+    if past is None:
         return {str(decision.get("digest"))}
-    return set(past.pending.values()) if decision.get("digest") == digest_over(past.pending.values()) else set()
+    waiting = past.pending.values()  # none: it was held after the call, and its yes is used up
+    return set(waiting) if waiting and decision.get("digest") == digest_over(waiting) else set()
 
 
 def _results(past: Past, decision: dict[str, Any]) -> DeferredToolResults:
