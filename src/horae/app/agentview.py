@@ -12,10 +12,11 @@ from typing import Any
 
 from horae.core.agent import BUILTIN, MCP, default_model, granted, is_disabled, name_of_agent
 from horae.core.equipment import Wish
+from horae.core.guard import scan, warning_words
 from horae.core.model import Job
 from horae.core.prompting import Parts, assemble, digest
 from horae.core.wish import wish_of
-from horae.errors import Ambiguous, NotFound
+from horae.errors import Ambiguous, NotFound, Problem
 from horae.ports import Home, Record
 
 Json = dict[str, Any]
@@ -73,6 +74,20 @@ def odd(home: Home, job: Job) -> Iterator[str]:
     model = settings.models.get(job.model or "")
     if model is not None and model.price is None:
         yield f"model {model.name} has no price in config.toml: its cost will not be known"
+    yield from _noticed(home, job)
+
+
+def _noticed(home: Home, job: Job) -> Iterator[str]:
+    """What the guards warn of in its prompt and in its skills. What refuses is a reason against it, and told as such."""
+    yield from (warning_words(item, "prompt") for item in scan(job.prompt, "prompt") if item.severity == "warn")
+    for name in job.skills:
+        try:
+            kept = home.shelf().load(name)
+        except Problem:
+            continue  # the same
+        for file, item in kept.found:
+            if item.severity == "warn":
+                yield warning_words(item, f"skill {name}, {file}")
 
 
 def agent_view(home: Home, job: Job, pinned: bool) -> Json:

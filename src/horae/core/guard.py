@@ -103,7 +103,8 @@ def _any_of(marks: tuple[str, ...]) -> re.Pattern[str]:
 def _severity(piece: Piece, hit: Hit, family: Family, where: Where) -> Severity | None:
     """What a hit does where it stands; None: it is no command there."""
     if hit.said:
-        severity: Severity = "warn" if is_mentioned(piece.before + piece.text[: hit.start]) else family.severity[where]
+        told = is_mentioned(piece.before + piece.text[: hit.start]) or is_quoted(piece.text, hit.start)
+        severity: Severity = "warn" if told else family.severity[where]
     else:
         place = place_of(piece, hit.start, hit.end)
         if place == "prose":
