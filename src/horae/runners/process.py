@@ -266,6 +266,9 @@ class ProcessRunner:
         In the home it may write to that folder alone: one that its job names may lie in the home, or hold all of it.
         """
         task = dict(order.task or {})
+        for name in ("script", "watch_script"):
+            if (own := task[name]) is not None:
+                task[name] = own | {"env": {**own["env"], "HORAE_OUTPUT": folder}}
         return task | {
             "folder": task["folder"] or folder,
             "walls": {**self._walls, "own": [folder]} if order.landlock and version() else None,

@@ -103,7 +103,7 @@ def test_what_a_job_leaves_as_it_is_has_no_row() -> None:
 
 
 RESOLVED = {
-    "agent": "builtin", "model": "small", "model_from": "frozen", "provider": "home", "tools": ["files", "memory"],
+    "agent": "builtin", "kind": "builtin", "model": "small", "model_from": "frozen", "provider": "home", "tools": ["files", "memory"],
     "tools_by_default": True, "turns": 50, "tokens": 1_000_000, "usd": 0.5,
 }  # fmt: skip
 
@@ -118,6 +118,8 @@ def test_what_it_comes_to_in_words() -> None:
     ]
     bare = RESOLVED | {"model": None, "model_from": None, "tools": [], "tools_by_default": False, "usd": None}
     assert [words for _, words in resolved_rows(bare)] == ["builtin", "none", "none", "50 turns, 1,000,000 tokens"]
+    command = resolved_rows(bare | {"agent": "coder", "kind": "command", "tools_by_default": True})
+    assert ("tools", "those of its own") in command
 
 
 # ── in a home

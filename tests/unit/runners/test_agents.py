@@ -332,3 +332,18 @@ def test_a_folder_that_a_job_names_opens_nothing_of_the_home(tmp_path: Path, fol
     assert walls is None or (walls["own"], walls["home"]) == (["/run/own"], home)
     assert walls is None or f"{home}/secrets.toml" in walls["hidden"]
     assert (walls is None) is (version() == 0)
+
+
+def test_its_scripts_may_leave_files_where_any_run_may(tmp_path: Path) -> None:
+    settings = Settings(str(tmp_path / "home"), env={"PATH": "/usr/bin"})
+    argv = (("/bin/sh", "/s/a.sh"), "/s")
+    facts = Facts(secrets={"DB": "hunter2"}, agent=AgentFacts(script=argv, watch=argv))
+    claim = a_claim(job=a_job(agent=True, script="a.sh", watch="a.sh", secrets=("DB",)))
+    order = order_for(claim, facts, settings, Given())
+    runner = ProcessRunner(settings)
+    task = runner._told(order, "/run/own")["task"]
+    runner.close()
+    assert isinstance(task, dict)
+    for name in ("script", "watch_script"):
+        assert (task[name]["env"]["HORAE_OUTPUT"], task[name]["env"]["DB"]) == ("/run/own", "hunter2")
+    assert "DB" not in task["env"]
