@@ -103,8 +103,8 @@ def test_what_a_job_leaves_as_it_is_has_no_row() -> None:
 
 
 RESOLVED = {
-    "agent": "builtin", "kind": "builtin", "model": "small", "model_from": "frozen", "provider": "home", "tools": ["files", "memory"],
-    "tools_by_default": True, "turns": 50, "tokens": 1_000_000, "usd": 0.5,
+    "agent": "builtin", "kind": "builtin", "model": "small", "model_from": "frozen", "provider": "home",
+    "tools": ["files", "memory"], "tools_by_default": True, "turns": 50, "tokens": 1_000_000, "usd": 0.5,
 }  # fmt: skip
 
 
