@@ -23,7 +23,7 @@ WRITTEN, ENDED = b".", b"!"  # what goes over the socket whenever something was 
 MAGIC = b"Hs"
 VERSION = 1
 OPENED, STARTED, OUTPUT, TAIL, RESULT, CLEARED, EVENT = 1, 2, 3, 4, 5, 6, 7
-PAYLOAD_BYTES_MAX = 512 * 1024  # no record is longer; what says so is damaged
+PAYLOAD_BYTES_MAX = 960 * 1024  # no record is longer, so that a reader has it in one MiB; what says so is damaged
 _HEAD = struct.Struct("<2sBBII")
 HEAD_BYTES = _HEAD.size
 _JSON = json.JSONEncoder(separators=(",", ":"))
