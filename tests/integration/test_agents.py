@@ -285,3 +285,50 @@ def test_show_prompt_is_what_is_sent(home: TestHome) -> None:
             run = done(home, "tides")["run"]
     assert server.calls[0].messages[-1]["content"] == shown["prompt"]
     assert run["prompt_sha256"] == shown["sha256"]
+
+
+def test_what_a_run_proposes_is_done_when_a_person_says_so(home: TestHome) -> None:
+    steps = [
+        call(
+            ("draft_job", {"name": "Evening tides", "schedule": "every day at 18:00", "prompt": "Report them."}),
+            ("draft_message", {"target": "log", "text": "High water at six."}),
+        ),
+        say("Proposed."),
+    ]
+    with ModelServer(steps) as server:
+        prepared(home, server, f'[platforms.log]\nkind = "file"\npath = "{home.path.parent}/said.txt"\n')
+        with running(home):
+            job(home, "tides", "Report the tides.", tools="[jobs, messages]")
+            until(lambda: "tides" in home.jobs(), "the job is known")
+            assert done(home, "tides")["run"]["state"] == "completed"
+            asks = {ask["kind"]: ask["id"] for ask in home.json("waiting")["asks"]}
+            assert set(home.jobs()) == {"tides"} and not (home.path.parent / "said.txt").exists()
+            made = home.json("approve", asks["job"])
+            assert made["job"]["slug"] == "evening-tides" and made["job"]["model"] is None
+            assert home.json("show", "evening-tides")["resolved"]["tools"] == ["files", "memory"]
+            home.json("approve", asks["message"])
+            until(lambda: (home.path.parent / "said.txt").exists(), "the message arrives")
+            assert "High water at six." in (home.path.parent / "said.txt").read_text()
+            assert home.json("waiting")["asks"] == []
+            assert home.error("deny", asks["job"], status=6)["code"] == "conflict"
+
+
+def test_U5_a_model_is_frozen_and_moved_by_a_command_alone(home: TestHome) -> None:
+    with ModelServer([say("one"), say("two"), say("three")]) as server:
+        prepared(home, server)
+        with running(home):
+            job(home, "tides", "Report the tides.")
+            job(home, "pinned", "Report the tides.", model="small")
+            until(lambda: len(home.jobs()) == 2, "both jobs are known")
+            done(home, "tides")
+        text = (home.path / "config.toml").read_text()
+        (home.path / "config.toml").write_text(text.replace('model = "small"', 'model = "large"', 1))
+        with running(home):
+            done(home, "tides")
+            assert "tides" in home.json("model", "use", "large", "--all")["plan"][0]["target"]
+            home.json("model", "use", "large", "--all", "--confirm")
+            done(home, "tides")
+            assert home.json("show", "pinned")["resolved"]["model"] == "small"
+            home.json("undo")
+            assert home.json("show", "tides")["resolved"]["model"] == "small"
+    assert [one.body["model"] for one in server.calls] == ["acme/small-1", "acme/small-1", "acme/large-1"]

@@ -1,4 +1,7 @@
-"""Ask a live run to end. Whoever owns it sees to that, on whichever machine it is; without a gateway, its shim."""
+"""Ask a live run to end. Whoever owns it sees to that, on whichever machine it is; without a gateway, its shim.
+
+One that was begun and waits, for a person's word or its provider, is over at once: nothing of it runs.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,15 @@ def cancel_run(home: Home, *, run: str) -> Json:
     finally:
         reader.close()
     run_id = found["id"]
-    if found["state"] not in OPEN:
-        raise Refused(f"run {run_id} is {found['state']}: only a live one can be cancelled", "`horae runs` lists them")
-    home.store.transact(lambda tx: tx.runs.ask_to_end(run_id, actor=home.actor, reason=f"cancelled by {home.actor}"))
+    said = f"cancelled by {home.actor}"
+    noted = home.store.transact(lambda tx: tx.runs.ask_to_end(run_id, actor=home.actor, reason=said))
     home.wake()
+    if found["state"] not in OPEN:
+        if not noted:
+            raise Refused(
+                f"run {run_id} is {found['state']}: only a live one can be cancelled", "`horae runs` lists them"
+            )
+        return {"run_id": run_id, "did": f"run {run_id} does not go on", "undo": None}
     if not home.gateway and not home.ask_left(run_id):
         why = "no gateway is running, and no shim on this machine has it"
         raise Unavailable(f"run {run_id} cannot be ended now: {why}", "the next gateway sees to it: `horae up`")
