@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from horae.app.cancel import cancel_run
 from horae.core.delivery import Addressee
 from horae.core.equipment import Allowance
 from horae.core.model import Claim, Job, Retries, Terms
-from horae.errors import Conflict, NotFound
+from horae.errors import Conflict, NotFound, Refused
 from tests.support.agentjobs import Fleet, a_wish, a_work
 from tests.support.builders import DAY, SECOND, at, us
 from tests.support.stores import SqliteUnderTest as UnderTest
@@ -251,6 +253,15 @@ def test_an_ordered_one_may_be_ended_too(s: UnderTest) -> None:
     assert s.do(lambda tx: tx.runs.ask_to_end(claim.run_id, actor="anna", reason="cancelled by anna"))
     assert s.occurrence(claim.key)["outcome"] == "ran"
     assert look(fleet, "09:00") == []
+
+
+def test_the_command_that_cancels_knows_what_waits_from_what_is_over(s: UnderTest) -> None:
+    _, _, claim = parked(s)
+    home: Any = SimpleNamespace(read=s.reader, store=s.store, actor="anna", wake=lambda: None, gateway=None)
+    assert cancel_run(home, run=claim.run_id[:12])["did"] == f"run {claim.run_id} does not go on"
+    assert s.occurrence(claim.key)["outcome"] == "ran"
+    with pytest.raises(Refused, match="is released: only a live one can be cancelled"):
+        cancel_run(home, run=claim.run_id)
 
 
 @pytest.mark.parametrize("what", ["paused", "removed", "changed"])

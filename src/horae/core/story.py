@@ -29,6 +29,10 @@ ON_TIME_S = 1.0  # nobody calls less than that late
 UNRUN = ("skipped", "missed", "blocked", "void")
 ENDED = ("completed", "failed", "cancelled", "unknown", "blocked")
 RETRY = "retry_planned"
+LATER = (
+    "parked",
+    "held",
+)  # what was begun goes on later, or a slot waits: either way its first instant is not its last
 IN_ADVANCE = ("skip_planned", "moved", "exception_cleared", "zone_data")
 PRUNED = "what was decided about it is not on record any more: it was pruned from the journal"
 
@@ -70,8 +74,8 @@ class _Story:
         self._open = item["outcome"] is None
 
     def _first_due(self) -> datetime:
-        """When it was due before anything failed: each retry has an instant of its own."""
-        retried = any(each["what"] == RETRY for each in self._decisions)
+        """When it was due before anything failed or was put off: each retry has an instant of its own."""
+        retried = any(each["what"] in (RETRY, *LATER) for each in self._decisions)
         claimed = next((each for each in self._decisions if each["what"] == "claimed"), None)
         if not retried or claimed is None:
             return datetime.fromisoformat(self._item["due"])
@@ -157,7 +161,7 @@ class _Story:
 
     def decided(self) -> Iterator[str]:
         """What was decided about it from when it was due."""
-        tried, unplanned = 0, False
+        tried, unplanned, goes_on = 0, False, False
         for each in self._decisions:
             what, detail = each["what"], each["detail"]
             if what == "planned" and unplanned:
@@ -167,6 +171,8 @@ class _Story:
                 continue
             if what == "claimed":
                 tried += 1
+                if goes_on:
+                    self._due = datetime.fromisoformat(each["at"]) - timedelta(seconds=detail.get("late_s") or 0)
                 if each is self._decisions[-1]:
                     yield f"claimed {self._clock(each['at'])}{self._late(each)}"
             elif what == "started":
@@ -185,6 +191,7 @@ class _Story:
             elif what in UNRUN:
                 yield f"{what} at {self._clock(each['at'])}: {detail.get('reason')}"
             else:
+                goes_on = goes_on or what == "parked" or (what in LATER and tried > 0)
                 yield self._plainly(each)
 
     def _resolved(self, decision: Json) -> str:

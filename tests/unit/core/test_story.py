@@ -249,3 +249,29 @@ def test_what_a_held_slot_waits_for_is_said_once() -> None:
     item = an_item(PLANNED, held, state="planned", outcome=None, reason="waits for the run that is live")
     assert told(item)[2:] == ["held at 09:00:05: waits for the run that is live"]
     assert told({**item, "reason": "waits for its group"})[-1] == "waits for its group"
+
+
+def test_what_goes_on_later_is_not_called_late_for_that() -> None:
+    said = told(
+        an_item(
+            decision("planned", "08:00", by="0 9 * * *", zone="UTC"),
+            decision("claimed", "09:00:00", late_s=0.01),
+            decision("started", "09:00:00"),
+            decision("parked", "09:00:10", reason="it wants to use shell"),
+            decision("approved", "11:00:00", actor="anna"),
+            decision("claimed", "11:00:00", late_s=0.01),
+            decision("started", "11:00:00"),
+            decision("completed", "11:00:05", took_s=5.0, reason="exit status 0"),
+            outcome="ran",
+            state="settled",
+            due=f"{DAY_OF}11:00:00+00:00",
+        )
+    )
+    assert said[1:] == [
+        "due 09:00",
+        "started 09:00, on time",
+        "parked at 09:00:10: it wants to use shell",
+        "approved by anna at 11:00",
+        "started 11:00 (attempt 2), on time",
+        "completed 11:00:05 after 5.0 s: exit status 0",
+    ]
