@@ -65,11 +65,13 @@ def _words(program: Program, walls: Walls | None, env: dict[str, str]) -> list[s
     if program["sandbox"] not in ("", "off"):
         output = env.get("HORAE_OUTPUT")
         cwd = program["cwd"]
-        home = os.path.realpath(walls["home"]) if walls else None
-        inside = home is not None and is_within(os.path.realpath(cwd), home)
+        home = os.path.realpath(walls["home"] if walls else env.get("HORAE_HOME", os.devnull))
+        inside = is_within(os.path.realpath(cwd), home)
         writable = [path for path in (output, None if inside else cwd) if path]
-        hidden = walls["hidden"] if walls else []
-        readable = [os.path.dirname(argv[0])] if os.path.isabs(argv[0]) else []
+        hidden = [home, *(walls["hidden"] if walls else [])]
+        readable = [
+            os.path.dirname(word) for word in argv if os.path.isabs(word)
+        ]  # the script, in a home that is hidden
         return [*sandboxed(argv, program["sandbox"], cwd=cwd, writable=writable, hidden=hidden, readable=readable)]
     return [*(behind(walls) if program["landlock"] else []), *argv]
 

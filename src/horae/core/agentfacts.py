@@ -114,6 +114,8 @@ def _uncounted(job: Job, settings: AgentSettings, program: NamedAgent | None) ->
         *(("limits.tokens_day",) if limits.tokens_day else ()),
         *(("limits.usd",) if limits.usd else ()),
         *(("limits.usd_day",) if limits.usd_day else ()),
+        *(("agents.tokens",) if settings.tokens and not limits.tokens else ()),
+        *(("agents.usd",) if settings.usd and not limits.usd else ()),
         *(("budget.tokens_day",) if day.tokens else ()),
         *(("budget.usd_day",) if day.usd else ()),
     ]

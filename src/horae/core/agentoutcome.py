@@ -10,8 +10,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from horae.core.activity import QUIET, Work
-from horae.core.model import Ending, Result
+from horae.core.model import Ending, Job, Result
 from horae.core.silence import SILENT, failure_in, is_silent
 from horae.core.text import one_line
 from horae.limits import MESSAGE_CHARS_MAX
@@ -33,6 +35,11 @@ def judge_agent(name: str, result: Result, work: Work) -> Ending:
         return _answered(name, result, work)
     said = None if work.how == "done" else work.says  # it had answered, and yet did not end well
     return _failed(name, result, said or _without_words(result))
+
+
+def worked(job: Job, result: Result) -> Result:
+    """The result of an agent's run says what it did, were it nothing: it is not judged as a script."""
+    return replace(result, work=Work()) if job.agent and result.work is None else result
 
 
 def asking(name: str, work: Work) -> str:

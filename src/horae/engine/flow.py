@@ -20,6 +20,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from horae.core.agentoutcome import worked
 from horae.core.delivery import Parcel, Receipt
 from horae.core.equipment import Given
 from horae.core.model import Claim, End, Ending
@@ -113,15 +114,18 @@ async def fire(claim: Claim, p: Ports) -> None:
         p.slots.refused(refusal.message)
         await p.store.commit(lambda tx, why=refusal.message: tx.runs.refuse(claim, why))
     else:
-        await conclude(claim, judge(claim.job.name, result), p, started)
+        await conclude(claim, judge(claim.job.name, worked(claim.job, result)), p, started)
 
 
 async def equipped(claim: Claim, p: Ports) -> Given | None:
-    """What an agent's run is given, with what it may spend put aside for it; None for a run without an agent."""
+    """What an agent's run is given, with what it may spend put aside for it; None for a run without an agent.
+
+    The day is the store's: a gateway whose clock is ahead must not begin another one before the others.
+    """
     if not claim.job.agent:
         return None
-    wish = wish_of(claim.job, p.settings.agents, p.settings.timezone, p.clock.now())
-    return await p.store.commit(lambda tx: tx.agents.equip(claim, wish))
+    agents, timezone = p.settings.agents, p.settings.timezone
+    return await p.store.commit(lambda tx: tx.agents.equip(claim, wish_of(claim.job, agents, timezone, tx.now)))
 
 
 async def ready(p: Ports) -> None:

@@ -20,6 +20,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from datetime import datetime, timedelta
 
+from horae.core.agentoutcome import worked
 from horae.core.delivery import Parcel, Receipt
 from horae.core.model import Claim
 from horae.core.outcome import blocked, judge, lost
@@ -98,7 +99,7 @@ async def resume(orphan: Orphan, claim: Claim, p: Ports) -> None:
     except Exhausted as refusal:  # its shim could not start it
         await p.store.commit(lambda tx, why=refusal.message: tx.runs.refuse(claim, why))
         return
-    await conclude(claim, judge(claim.job.name, result), p, orphan.started_at)
+    await conclude(claim, judge(claim.job.name, worked(claim.job, result)), p, orphan.started_at)
 
 
 async def unsent(parcel: Parcel, why: str, p: Ports) -> None:

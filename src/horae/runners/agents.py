@@ -24,7 +24,7 @@ from horae.runners.sandbox import problem as sandbox_problem
 from horae.runners.scripts import Lookup, script_facts, working_folder
 
 INSTALL = "`pip install 'horae[agents]'` installs it"
-NEEDS = {"builtin": ("pydantic_ai",), "acp": ("acp", "httpx2"), "command": ("httpx2",)}
+NEEDS = {"builtin": ("pydantic_ai",), "acp": ("pydantic_ai", "acp"), "command": ("pydantic_ai",)}
 KEPT_MAX = 1000
 
 
