@@ -130,6 +130,13 @@ def test_P14_a_reservation_becomes_what_was_used_as_far_as_that_is_known(
     assert left(fleet) == 1000 - counts
 
 
+def test_P14_after_a_call_that_used_more_than_was_left_there_is_nothing_more(s: UnderTest) -> None:
+    fleet = Fleet(s)
+    fleet.run(fleet.put(), a_wish(Allowance(tokens=900), home_day=CAP), work=a_work(input=1200, output=90))
+    assert left(fleet) is None
+    assert s.reader().budget(0)["tokens"] == 1290
+
+
 def test_P14_of_an_unknown_end_the_whole_reservation_counts_even_when_it_is_resolved(s: UnderTest) -> None:
     fleet = Fleet(s)
     claim = fleet.begun(fleet.put(), a_wish(Allowance(tokens=400), home_day=CAP))
