@@ -260,9 +260,10 @@ def test_a_package_that_is_not_installed_is_named_with_the_way_to_it(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there = looked_at.find_spec
-    monkeypatch.setattr(looked_at, "find_spec", lambda name: None if name in ("pydantic_ai", "acp") else there(name))
     way = "which is not installed; `pip install 'horae[agents]'` installs it"
+    monkeypatch.setattr(looked_at, "find_spec", lambda name: None if name == "pydantic_ai" else there(name))
     assert only(look(path)) == f"the builtin agent needs the package pydantic_ai, {way}"
+    monkeypatch.setattr(looked_at, "find_spec", lambda name: None if name == "acp" else there(name))
     assert only(look(path, agent="hermes")) == f"the acp agent needs the package acp, {way}"
 
 

@@ -139,7 +139,7 @@ def test_behind_damage_a_printed_record_is_not_looked_for(tmp_path: Path) -> Non
 
 
 def test_long_output_is_several_records_of_one_stream() -> None:
-    data = bytes(range(256)) * 4500
+    data = bytes(range(256)) * 8000
     parts = printed(OUTPUT, 2, data)
     assert [len(part) - HEAD_BYTES <= PAYLOAD_BYTES_MAX for part in parts] == [True] * 3
     gathered = Gathered(RUN)
