@@ -109,6 +109,20 @@ def test_a_replay_is_given_the_same_prompt_and_reaches_nobody(s: UnderTest) -> N
     assert (run["replay_of"], run["cause"]) == (first.run_id, f"replay of {first.run_id}")
 
 
+def test_a_replay_that_was_parked_goes_on_as_one(s: UnderTest) -> None:
+    fleet = Fleet(s)
+    first = fleet.run(fleet.put(), work=SENT)
+    claim = replay(fleet, first.run_id)
+    fleet.equip(claim)
+    fleet.start(claim)
+    fleet.park(claim, 60.0)
+    fleet.at(at("08:01"))
+    again = fleet.claim()
+    given = fleet.equip(again)
+    assert (again.key, again.replay, given.prompt) == (claim.key, first.run_id, "high water?")
+    assert (given.state, (given.decision or {}).get("approved"), given.held) == ('["so far"]', False, 1)
+
+
 @pytest.mark.parametrize("pin", [None, "mine"])
 def test_a_replay_may_use_another_model(s: UnderTest, pin: str | None) -> None:
     fleet = Fleet(s)

@@ -13,7 +13,7 @@ from horae.core.equipment import Allowance, Given
 from horae.core.model import Claim
 from horae.core.outcome import blocked, lost
 from horae.errors import Stale
-from horae.store.equipping import OF_JOB, SUMS
+from horae.store.equipping import MEANT, OF_JOB, SUMS
 from tests.support.agentjobs import Fleet, a_wish, a_work
 from tests.support.builders import DAY, HOUR, a_result, at, with_token
 from tests.support.stores import SqliteUnderTest as UnderTest
@@ -221,10 +221,12 @@ def test_P14_twenty_claims_at_once_never_reserve_more_than_there_is(s: UnderTest
     assert s.reader().budget(0)["reserved_tokens"] == 1000
 
 
-def test_the_sums_of_a_budget_are_read_from_an_index(s: UnderTest) -> None:
+def test_what_a_run_is_given_is_read_from_indexes(s: UnderTest) -> None:
     """On SQLite, where the plan does not depend on how much there is."""
     if s.store.db.shared:
         pytest.skip("PostgreSQL scans a table that is nearly empty")
+    by_name = [row["detail"] for row in s.rows("EXPLAIN QUERY PLAN " + MEANT.replace(":ref", "'tides'"))]
+    assert not [each for each in by_name if each.startswith("SCAN job")], by_name
     for of_job, index in (("", "run_spending"), (OF_JOB, "run_spending_of_job")):
         plan = s.rows("EXPLAIN QUERY PLAN " + SUMS.format(of_job=of_job).replace(":since", "1").replace(":job", "'j'"))
         reads = [row["detail"] for row in plan if row["detail"].startswith(("SEARCH run", "SCAN run"))]

@@ -53,9 +53,14 @@ FROM (
 OF_JOB = " AND job_id = :job"
 HELD = "SELECT coalesce(max(held), 0) FROM run WHERE key = ?"
 MEANT = """
-SELECT id, name FROM job WHERE id = ? OR id IN (SELECT id FROM job WHERE slug = ?) OR id IN (SELECT id FROM job WHERE name = ?)
-ORDER BY id <> ?, removed_at IS NOT NULL, state = 'completed', removed_at DESC LIMIT 1
-"""
+SELECT id, name FROM job WHERE id IN (
+  SELECT id FROM job WHERE id = :ref
+  UNION SELECT id FROM job WHERE slug = :ref AND removed_at IS NULL
+  UNION SELECT id FROM job WHERE name = :ref AND removed_at IS NULL
+  UNION SELECT id FROM job WHERE slug = :ref AND removed_at IS NOT NULL
+  UNION SELECT id FROM job WHERE name = :ref AND removed_at IS NOT NULL)
+ORDER BY id <> :ref, removed_at IS NOT NULL, state = 'completed', removed_at DESC LIMIT 1
+"""  # each has an index of its own
 RESULT = """
 SELECT r.id, r.finished_at, u.message FROM run r JOIN output u ON u.run_id = r.id JOIN occurrence o ON o.key = r.key
 WHERE r.job_id = ? AND r.state = 'completed' AND r.claimed_at >= ? AND r.finished_at >= ? AND u.message <> ''
@@ -146,17 +151,17 @@ class Equipping:
 
     def _gather(self, claim: Claim, wish: Wish, allowance: Allowance) -> Given:
         notes = dict(self._db.execute(NOTES, (claim.job_id,)).fetchall())
+        state, decision = self._from_where(claim)
+        (held,) = self._db.execute(HELD, (claim.key,)).fetchone()
         if claim.replay is not None:
             row = self._db.execute(PROMPT, (claim.replay,)).fetchone()
             if row is None:
                 return Given(reasons=(f"the prompt of run {claim.replay} was pruned: it cannot be replayed any more",))
-            return Given(allowance, notes=notes, prompt=row["text"])
-        state, decision = self._from_where(claim)
+            return Given(allowance, (), notes, None, state, decision, held, row["text"])
         lacking = self._lacking(claim.job.context_from)
         if lacking:
             return Given(reasons=lacking)
         context = self.context(claim.job_id, claim.job.context_from, wish)
-        (held,) = self._db.execute(HELD, (claim.key,)).fetchone()
         row = self._db.execute(BASELINE, (claim.job_id,)).fetchone()
         baseline = None if row is None else (row["sha256"], row["text"])
         return Given(allowance, context, notes, baseline, state, decision, held)
@@ -167,13 +172,13 @@ class Equipping:
 
     def _lacking(self, refs: Sequence[str]) -> tuple[str, ...]:
         """Of the jobs that a job names those that never were."""
-        unknown = [ref for ref in refs if ref != "self" and self._db.execute(MEANT, (ref,) * 4).fetchone() is None]
+        unknown = [ref for ref in refs if ref != "self" and self._db.execute(MEANT, {"ref": ref}).fetchone() is None]
         return tuple(f"context_from: there is no job {ref!r}" for ref in unknown)
 
     def _result(self, job_id: str, ref: str, wish: Wish) -> Earlier | None:
         """The newest result of a job; of one that is completed or removed too."""
         ref = job_id if ref == "self" else ref
-        job = self._db.execute(MEANT, (ref,) * 4).fetchone()
+        job = self._db.execute(MEANT, {"ref": ref}).fetchone()
         if job is None:
             return None
         oldest = self.now - timedelta(seconds=wish.context_age_s)
