@@ -67,11 +67,15 @@ def test_an_agent_answers_and_what_it_used_is_on_record(home: TestHome) -> None:
     assert (run["model"], run["turns"], run["tokens"], run["tokens_in"], run["tokens_out"]) == ("small", 1, 127, 120, 7)
     assert run["cost_usd"] == (120 * 1.0 + 7 * 2.0) / 1e6
     (asked,) = server.calls
-    assert asked.headers["authorization"] == f"Bearer {KEY}" and asked.body["model"] == "acme/small-1"
+    assert asked.headers["authorization"] == f"Bearer {KEY}"
+    assert asked.body["model"] == "acme/small-1"
     assert "Report the tides." in asked.text
-    assert KEY not in json.dumps(log) and KEY.encode() not in (home.path / "state" / "runtime.db").read_bytes()
+    assert KEY not in json.dumps(log)
+    assert KEY.encode() not in (home.path / "state" / "runtime.db").read_bytes()
     kinds = [event["kind"] for event in log["activity"]]
-    assert kinds[0] == "prompt" and kinds[-1] == "end" and "model" in kinds
+    assert kinds[0] == "prompt"
+    assert kinds[-1] == "end"
+    assert "model" in kinds
 
 
 def test_P6_nothing_is_asked_for_a_job_that_cannot_run(home: TestHome) -> None:
@@ -86,7 +90,8 @@ def test_P6_nothing_is_asked_for_a_job_that_cannot_run(home: TestHome) -> None:
             assert "LOCAL_KEY" in log["run"]["reason"]
             done(home, "tides")
             (incident,) = home.json("incidents")["incidents"]
-            assert incident["kind"] == "blocked" and incident["count"] == 2
+            assert incident["kind"] == "blocked"
+            assert incident["count"] == 2
         assert server.asked == []
         check = home.json("check", "tides", status=1)
         assert any("LOCAL_KEY" in str(item) for item in check["checks"])
@@ -156,7 +161,8 @@ def test_P14_a_token_limit_stops_it_at_the_next_call(home: TestHome) -> None:
         job(home, "tides", "Report the tides.", limits="{tokens: 5k}")
         until(lambda: "tides" in home.jobs(), "the job is known")
         log = done(home, "tides")
-    assert log["run"]["state"] == "failed" and "token limit of 5" in log["run"]["reason"], log["run"]
+    assert log["run"]["state"] == "failed", log["run"]
+    assert "token limit of 5" in log["run"]["reason"]
     assert 0 < log["run"]["tokens"] <= 5000 + 420
     assert len(server.calls) < 20
 
@@ -168,7 +174,8 @@ def test_a_provider_that_is_busy_holds_the_run_and_no_attempt_is_burnt(home: Tes
         until(lambda: "tides" in home.jobs(), "the job is known")
         log = done(home, "tides")
         runs = home.runs("tides")
-    assert log["run"]["state"] == "completed" and log["message"] == "Now it can."
+    assert log["run"]["state"] == "completed"
+    assert log["message"] == "Now it can."
     assert [run["state"] for run in runs] == ["completed", "released"]
     assert "429" in runs[1]["reason"] or "rate" in runs[1]["reason"], runs[1]["reason"]
     assert len(server.calls) == 3  # it went on from where it was: the first call was not made again
@@ -209,20 +216,22 @@ def test_runs_of_one_job_start_another(home: TestHome) -> None:
         until(lambda: len(home.jobs()) >= 2, "both jobs are known")
         done(home, "tides")
         (run,) = until(lambda: [r for r in home.runs("digest") if r["state"] == "completed"], "the other one runs")
-    assert "Six o'clock." in server.calls[1].text and "tides" in (run["cause"] or "")
+    assert "Six o'clock." in server.calls[1].text
+    assert "tides" in (run["cause"] or "")
 
 
 def test_a_replay_is_given_the_same_prompt_and_reaches_nobody(home: TestHome) -> None:
     steps = [say("First.", usage=(100, 10, 0)), say("Second.", usage=(100, 20, 0))]
     with ModelServer(steps) as server, running(prepared(home, server)):
-        home.script("data.sh", 'date +%N\n')
+        home.script("data.sh", "date +%N\n")
         job(home, "tides", "Report the tides.", script="data.sh", deliver="local")
         until(lambda: "tides" in home.jobs(), "the job is known")
         first = done(home, "tides")["run"]
         answer = home.json("replay", first["id"], "--model", "large", "--wait")
     assert server.calls[1].body["model"] == "acme/large-1"
     assert server.calls[0].messages == server.calls[1].messages
-    assert "-First." in answer["diff"] and "+Second." in answer["diff"]
+    assert "-First." in answer["diff"]
+    assert "+Second." in answer["diff"]
     assert answer["after"]["cost_usd"] > answer["before"]["cost_usd"]
 
 
@@ -234,10 +243,12 @@ def test_what_is_watched_calls_the_agent_only_when_it_changes(home: TestHome) ->
         job(home, "tides", "Tell what changed.", watch="look.sh")
         until(lambda: "tides" in home.jobs(), "the job is known")
         states = [done(home, "tides")["run"]["state"], done(home, "tides")["run"]["state"]]
-        assert states == ["completed", "completed"] and server.calls == []
+        assert states == ["completed", "completed"]
+        assert server.calls == []
         source.write_text("two\n")
         log = done(home, "tides")
-        assert log["message"] == "It changed." and "+two" in server.calls[0].text
+        assert log["message"] == "It changed."
+        assert "+two" in server.calls[0].text
         source.unlink()
         assert done(home, "tides")["run"]["state"] == "failed"
         source.write_text("two\n")
@@ -273,7 +284,8 @@ def test_a_killed_agent_process_is_a_failure_that_says_so(home: TestHome) -> Non
         ((pid,),) = until(lambda: home.sql("SELECT pid FROM run WHERE pid IS NOT NULL"), "the process is noted")
         os.kill(pid, signal.SIGKILL)
         run = home.ended(run_id)
-    assert run["state"] == "failed" and "signal 9" in run["reason"]
+    assert run["state"] == "failed"
+    assert "signal 9" in run["reason"]
 
 
 def test_show_prompt_is_what_is_sent(home: TestHome) -> None:
@@ -302,12 +314,14 @@ def test_what_a_run_proposes_is_done_when_a_person_says_so(home: TestHome) -> No
             until(lambda: "tides" in home.jobs(), "the job is known")
             assert done(home, "tides")["run"]["state"] == "completed"
             asks = {ask["kind"]: ask["id"] for ask in home.json("waiting")["asks"]}
-            assert set(home.jobs()) == {"tides"} and not (home.path.parent / "said.txt").exists()
+            assert set(home.jobs()) == {"tides"}
+            assert not (home.path.parent / "said.txt").exists()
             made = home.json("approve", asks["job"])
-            assert made["job"]["slug"] == "evening-tides" and made["job"]["model"] is None
+            assert made["job"]["slug"] == "evening-tides"
+            assert made["job"]["model"] is None
             assert home.json("show", "evening-tides")["resolved"]["tools"] == ["files", "memory"]
             home.json("approve", asks["message"])
-            until(lambda: (home.path.parent / "said.txt").exists(), "the message arrives")
+            until((home.path.parent / "said.txt").exists, "the message arrives")
             assert "High water at six." in (home.path.parent / "said.txt").read_text()
             assert home.json("waiting")["asks"] == []
             assert home.error("deny", asks["job"], status=6)["code"] == "conflict"
