@@ -59,7 +59,7 @@ def outcomes(s: UnderTest, job: Job) -> dict[str, tuple[str, str | None]]:
 
 def test_a_parked_run_is_given_back_and_its_slot_is_due_when_the_question_expires(s: UnderTest) -> None:
     fleet, job, claim = parked(s)
-    assert fleet.row(claim, "state", "reason", "held", "tokens") == ("released", "it waits", 1, 100)
+    assert fleet.row(claim, "state", "reason", "held", "tokens") == ("released", "it waits", 0, 100)
     slot = s.occurrence(claim.key)
     assert (slot["state"], slot["later"], slot["due_at"]) == ("planned", words(claim), us(at("09:00")))
     (ask,) = fleet.asks()
@@ -163,7 +163,14 @@ def test_a_held_run_goes_on_by_itself_and_tells_nobody(s: UnderTest) -> None:
     assert (given.state, given.decision) == ('["so far"]', None)
     fleet.start(again)
     fleet.park(again, 60.0, "held")
-    assert [run["held"] for run in s.rows("SELECT held FROM run ORDER BY attempt")] == [1, 2]
+    (third,) = look(fleet, "08:02")
+    fleet.start(third)
+    fleet.park(third, 60.0)
+    assert [run["held"] for run in s.rows("SELECT held FROM run ORDER BY attempt")] == [1, 2, 2], (
+        "a question is no outage"
+    )
+    (last,) = look(fleet, "08:03")
+    assert fleet.equip(last).held == 2
 
 
 def test_without_a_word_about_when_it_goes_on_soon(s: UnderTest) -> None:

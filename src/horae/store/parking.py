@@ -27,7 +27,7 @@ from horae.store.outbox import Outbox
 from horae.store.plan import CHANGED, SETTLE
 
 PARK = "park"  # the event of the run's table
-COUNT = "UPDATE run SET held = 1 + (SELECT count(*) FROM run h WHERE h.key = ? AND h.held > 0) WHERE id = ?"
+COUNT = "UPDATE run SET held = ? + (SELECT coalesce(max(h.held), 0) FROM run h WHERE h.key = ?) WHERE id = ?"
 ASKED_TO_END = "SELECT cancel_reason FROM run WHERE id = ?"
 GO_ON = (
     "UPDATE occurrence SET state = 'planned', due_at = ?, later = ?"
@@ -72,7 +72,7 @@ class Parking:
         """
         claim, work = end.claim, work_in(end.ending)
         parked = work is not None and work.how == "parked"
-        self._db.execute(COUNT, (claim.key, claim.run_id))
+        self._db.execute(COUNT, (int(not parked), claim.key, claim.run_id))
         what = "parked" if parked else "held"
         told = {"job_id": claim.job_id, "key": claim.key, "run_id": claim.run_id, "reason": end.ending.reason}
         self._journal.append(what, actor="gateway", **told)

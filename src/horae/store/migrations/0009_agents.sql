@@ -14,7 +14,7 @@ ALTER TABLE run ADD COLUMN tokens_out INTEGER;
 ALTER TABLE run ADD COLUMN equipped_at INTEGER;        -- of an agent's: when it was given what it may use
 ALTER TABLE run ADD COLUMN reserved_tokens INTEGER;    -- what it counts for in its budgets: what was reserved for it, and
 ALTER TABLE run ADD COLUMN reserved_usd REAL;          -- once it has ended and that is known what it used
-ALTER TABLE run ADD COLUMN held INTEGER NOT NULL DEFAULT 0; -- of one that goes on later: the how manieth of its slot
+ALTER TABLE run ADD COLUMN held INTEGER NOT NULL DEFAULT 0; -- how often the provider of its slot could not answer
 CREATE INDEX run_spending ON run (finished_at) WHERE equipped_at IS NOT NULL;
 CREATE INDEX run_spending_of_job ON run (job_id, finished_at) WHERE equipped_at IS NOT NULL;
 
