@@ -113,10 +113,11 @@ def test_U6_a_run_gets_no_jobs_no_messages_no_questions_and_nothing_that_is_disa
 
 
 def test_U7_key_skills_and_targets_are_looked_at_before_anything_is_spent(home: TestHome) -> None:
+    heard = home.path.parent / "heard.txt"
+    hook = '[platforms.hook]\nkind = "webhook"\nurl = "https://example.org/"\nsecret = "{HOOK_TOKEN}"\n'
+    log = f'[platforms.log]\nkind = "file"\npath = "{heard}"\n'
     with ModelServer([say("never")]) as server:
-        prepared(
-            home, server, '[platforms.hook]\nkind = "webhook"\nurl = "https://example.org/"\nsecret = "{HOOK_TOKEN}"\n'
-        )
+        prepared(home, server, hook + log)
         (home.path / "secrets.toml").write_text("")
         skill(home, "tides", "Know tides.", "requires: {commands: [no-such-program], secrets: [TIDES_KEY]}\n")
         with running(home):
@@ -124,14 +125,16 @@ def test_U7_key_skills_and_targets_are_looked_at_before_anything_is_spent(home: 
             known(home, "tides")
             run = done(home, "tides")["run"]
             done(home, "tides")
-            (incident,) = home.json("incidents")["incidents"]
+            found = home.json("incidents")["incidents"]
+            assert len(found) == 1, str([(i["kind"], i.get("says"), i["count"]) for i in found])
+            (incident,) = found
     assert run["state"] == "blocked"
     assert server.asked == []
     for what in ("LOCAL_KEY", "no-such-program", "TIDES_KEY", "absent", "HOOK_TOKEN"):
         assert what in run["reason"], (what, run["reason"])
     assert incident["kind"] == "blocked"
     assert incident["count"] == 2
-    told = (home.path.parent / "heard.txt").read_text()
+    told = heard.read_text()
     assert told.count("was blocked before it started") == 1  # one alert for the same cause
 
 
