@@ -110,6 +110,14 @@ def test_permission_is_given_by_the_grants_of_the_job(
     assert found.answer == "High water at six."
 
 
+def test_who_gives_up_over_a_denial_has_not_answered(tmp_path: Path) -> None:
+    asked = [["ask", "1", "execute", "rm", {"command": "rm"}], ["model"]]
+    with ModelServer(lambda _: say("")) as quiet:
+        found = acted(quiet, tmp_path, asked, empty="silent")
+    assert found.end["how"] == "denied"
+    assert found.end["says"] == "1 of its calls were denied, and it ended without an answer"
+
+
 def test_nothing_is_ever_allowed_for_good(server: ModelServer, tmp_path: Path) -> None:
     steps = [["ask", "1", "edit", "do it"], *ANSWERS]
     found = acted(server, tmp_path, steps, tools=["files"], options=["allow_always", "reject_always"])
@@ -132,10 +140,20 @@ def test_who_asks_for_ever_more_is_stopped(server: ModelServer, tmp_path: Path) 
 
 
 def test_what_it_does_without_asking_and_was_not_granted_stops_it(server: ModelServer, tmp_path: Path) -> None:
-    steps = [["call", "1", "execute", "rm -r x"], ["begin", "1"], ["hang"]]
+    steps = [["call", "1", "execute", "rm -r x"], ["begin", "1"], ["done", "1"], ["hang"]]
     found = acted(server, tmp_path, steps, tools=["files"])
     assert found.end["how"] == "denied"
     assert "without asking, which the job was not granted: grant `shell`" in found.end["says"]
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_what_it_asks_for_while_it_is_in_progress_is_no_call_without_asking(
+    server: ModelServer, tmp_path: Path, granted: bool
+) -> None:
+    call = [["call", "1", "execute", "rm x"], ["begin", "1"], ["ask", "1", "execute", "rm x", {"command": "rm x"}]]
+    steps = [*call, ["done" if granted else "fail", "1"], *ANSWERS]
+    found = acted(server, tmp_path, steps, tools=["shell"] if granted else ["files"])
+    assert found.answer == "High water at six."
 
 
 @pytest.mark.parametrize("tools", [["shell"], ["files"]])

@@ -92,7 +92,7 @@ def _play() -> None:
         except urllib.error.HTTPError as error:
             return error.code, json.loads(error.read())
 
-    class Actor(acp.Agent):
+    class Actor:
         def on_connect(self, conn: Any) -> None:
             self.client = conn
             self.called_off = asyncio.Event()
@@ -228,7 +228,8 @@ def _play() -> None:
             _note("hangs", True)
             await asyncio.Event().wait()
 
-    asyncio.run(acp.run_agent(Actor(), use_unstable_protocol=True))
+    actor: Any = Actor()
+    asyncio.run(acp.run_agent(actor, use_unstable_protocol=True))
 
 
 if __name__ == "__main__":

@@ -178,7 +178,10 @@ class _Turn:
                 raise self._failed(
                     "it answered, but no call of a model came by the meter: its own settings lead elsewhere"
                 )
-            return self._client.speech.answer
+            answer = self._client.speech.answer
+            if not answer.strip() and (denied := self._client.policy.place.denied.total()):
+                raise Stop("denied", f"{denied} of its calls were denied, and it ended without an answer")
+            return answer
         raise {
             "max_tokens": Stop("limit", "its answer was cut off: the model may write no more tokens at a time"),
             "max_turn_requests": Stop("limit", "it reached its own limit of model calls for a turn"),

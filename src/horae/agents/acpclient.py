@@ -124,7 +124,7 @@ class Client(acp.Client):
             self._tell.event("tool", id=name, tool=title, toolset=toolset_of(kind), args=args)
         if update.status in ("completed", "failed"):
             self._tell.event("result", id=name, ok=update.status == "completed", text=_result(update), ms=0)
-        if update.status in ("in_progress", "completed"):
+        if update.status == "completed":  # some ask while it is in progress
             self.policy.called(name, kind, title)
 
     # --- what it asks

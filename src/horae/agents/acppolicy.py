@@ -72,7 +72,7 @@ class Policy:
         return False
 
     def called(self, call: str, kind: str, title: str) -> None:
-        """It does this, whether it has asked or not; some ask by another name than that of the call. Raises Stop."""
+        """It has done this, whether it asked or not; some ask by another name than that of the call. Raises Stop."""
         toolset = toolset_of(kind)
         if kind not in EFFECTS or self.offers(toolset) or call in self._done:
             return
