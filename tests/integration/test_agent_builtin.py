@@ -160,7 +160,13 @@ def test_a_rate_limit_holds_the_run_as_long_as_the_provider_says(tmp_path: Path)
     assert len(server.calls) == 1  # the library repeats nothing
 
 
-@pytest.mark.parametrize(("held", "again"), [(0, 60.0), (1, 300.0), (4, 3600.0), (40, 3600.0)])
+def test_an_outage_of_a_day_is_a_failure(tmp_path: Path) -> None:
+    found, _ = run([status(503, "busy")], tmp_path, held=28)
+    assert found.end["how"] == "failed"
+    assert found.end["says"].startswith("given up after 28 waits: ")
+
+
+@pytest.mark.parametrize(("held", "again"), [(0, 60.0), (1, 300.0), (4, 3600.0), (27, 3600.0)])
 def test_an_outage_is_waited_out_on_a_ladder(held: int, again: float, tmp_path: Path) -> None:
     found, _ = run([status(503, "busy")], tmp_path, held=held)
     assert (found.end["how"], found.end["again_s"]) == ("held", again)

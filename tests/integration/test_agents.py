@@ -191,6 +191,7 @@ def test_a_shell_call_waits_for_a_persons_word(home: TestHome) -> None:
         (waits,) = home.json("status", status=None)["waiting"]
         assert "shell" in json.dumps(waits)
         assert len(server.calls) == 1
+        assert home.json("incidents")["incidents"] == []  # a question is no trouble
         home.json("approve", run_id)
         run = until(lambda: next((r for r in home.runs("tides") if r["state"] == "completed"), None), "it goes on")
     assert home.json("log", run["id"])["message"] == "It said: from the shell"

@@ -36,6 +36,7 @@ from horae.core.prompting import Parts, assemble, digest
 from horae.errors import Problem
 
 LADDER_S = (60.0, 300.0, 900.0, 1800.0, 3600.0)  # a provider that cannot answer is asked again after so long
+HELD_MAX = 28  # times that it was held, which take a day on that ladder: then it has failed, and somebody is told
 QUIET = ("done", "unchanged", "asleep", *LATER)
 SECRET_CHARS_LEAST = 6  # shorter ones stand in many texts
 EMPTY = "the agent gave an empty answer"
@@ -99,6 +100,8 @@ class _One:
     def ended(self, stop: Stop) -> int:
         """Tell how it ended otherwise."""
         says = self.tell.clean(stop.says)
+        if stop.how == "held" and self._task["held"] >= HELD_MAX:
+            stop = Stop("failed", says := f"given up after {self._task['held']} waits: {says}")
         again, state = stop.again_s, None
         if stop.how in LATER:
             if again is None:

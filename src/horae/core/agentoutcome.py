@@ -30,7 +30,7 @@ def judge_agent(name: str, result: Result, work: Work) -> Ending:
     if work.how == "held":
         return Ending("park", work.says, "", alert=False, result=result, silence=work.says, again_s=work.again_s)
     if work.how == "parked":
-        return Ending("park", work.says, asking(name, work), alert=False, result=result, again_s=work.again_s)
+        return Ending("park", work.says, asking(name, work), alert=True, result=result, again_s=work.again_s)
     if work.how == "done" and result.exit_code == 0:
         return _answered(name, result, work)
     said = None if work.how == "done" else work.says  # it had answered, and yet did not end well

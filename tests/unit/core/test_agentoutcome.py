@@ -70,7 +70,7 @@ def test_nothing_to_do_is_a_quiet_success(how: str) -> None:
 def test_who_waits_for_a_person_says_so_and_nothing_is_over() -> None:
     ask = {"tool": "shell", "args": "rm -r old", "digest": "d"}
     ending = ended("parked", "it wants to run a command", work={"ask": ask, "again_s": 3600.0, "state": "s"})
-    assert (ending.event, ending.alert, ending.again_s) == ("park", False, 3600.0)
+    assert (ending.event, ending.alert, ending.again_s) == ("park", True, 3600.0)
     assert ending.message == "Tides waits for your word: it wants to run a command\n\nrm -r old"
     assert not again(ending)
 
