@@ -34,7 +34,12 @@ def name(request: pytest.FixtureRequest) -> str:
 
 def did(name: str, server: ModelServer, folder: Path, **changed: Any) -> Ran:
     env = {"PATH": path_with_node(), "HOME": str(folder)}
-    return ran(a_task(server, folder, kind="acp", agent=AGENTS[name][0](folder / "agent"), env=env, **changed))
+    shut = folder.parent / f"{folder.name}.home"  # beside it: in a folder on the way to it nothing can be made
+    shut.mkdir(exist_ok=True)
+    (folder / "agent").mkdir(exist_ok=True)
+    walls = {"home": str(shut), "own": [], "hidden": []}
+    agent = AGENTS[name][0](folder / "agent")
+    return ran(a_task(server, folder, kind="acp", agent=agent, env=env, walls=walls, **changed))
 
 
 def removing(name: str, folder: Path) -> tuple[Path, Any]:
