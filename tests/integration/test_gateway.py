@@ -19,7 +19,9 @@ import pytest
 from tests.support.process import TestHome, finish, new_home, running, start, until
 from tests.support.shims import shim_of
 
-LOG_KEYS = {"run", "occurrence", "message", "stdout", "stderr", "stdout_cut_bytes", "stderr_cut_bytes", "pruned"}
+LOG_KEYS = {
+    *("run", "occurrence", "message", "stdout", "stderr", "stdout_cut_bytes", "stderr_cut_bytes", "pruned", "activity")
+}
 
 
 def live(home: TestHome, slug: str) -> str:
