@@ -113,7 +113,8 @@ def _models(
         if provider.key is not None:
             values, why = secrets((provider.key,))
             problems += [f"provider {provider.name}: {reason}" for reason in why]
-            key = values.get(provider.key)
+            key, odd = _for_a_header(provider.key, values)
+            problems += [f"provider {provider.name}: {reason}" for reason in odd]
         found.append(Reached(model, provider, key))
     return tuple(found), problems
 
@@ -148,9 +149,24 @@ def _servers(
         if server.secrets:
             values, why = secrets(server.secrets)
             problems += [f"toolset {name}: {reason}" for reason in why]
-        token = values.get(server.secrets[0]) if server.url and server.secrets else None
+        token = None
+        if server.url and server.secrets:
+            token, odd = _for_a_header(server.secrets[0], values)
+            problems += [f"toolset {name}: {reason}" for reason in odd]
         found.append(Served(server, {**server.env, **({} if server.url else values)}, token))
     return tuple(found), problems
+
+
+def _for_a_header(name: str, values: Mapping[str, str]) -> tuple[str | None, list[str]]:
+    """A secret that goes into a header, without the line end of a file. Others are refused by libraries that then show them."""
+    value = values.get(name)
+    if value is None:
+        return None, []
+    if not (value := value.strip()):
+        return None, [f"secret {name} is empty (`horae secrets set {name}`)"]
+    if not (value.isascii() and value.isprintable()):
+        return None, [f"secret {name} has characters that no key has: set it anew (`horae secrets set {name}`)"]
+    return value, []
 
 
 def _in_prompt(prompt: str) -> list[str]:

@@ -110,6 +110,20 @@ def test_a_server_gets_its_secret_as_a_variable_or_as_its_token(path: str) -> No
     assert "mcp-token" not in repr((program, address))
 
 
+@pytest.mark.parametrize("name", ["CLOUD_KEY", "MCP_TOKEN"])
+def test_a_key_that_no_header_can_hold_is_a_reason_that_does_not_show_it(
+    name: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(VALUES, name, " sk-of-a-file\r\n")
+    facts = found(look(path, model="large", tools=("mcp:web",)))
+    assert "sk-of-a-file" in (facts.models[0].key, facts.servers[0].token)
+    for value in ("sk-of\nlines", "sk-of-\xfcmlauts", "sk-\x1b", " \n"):
+        monkeypatch.setitem(VALUES, name, value)
+        (why,) = look(path, model="large", tools=("mcp:web",)).problems
+        assert f"secret {name}" in why
+        assert "sk-" not in why
+
+
 def test_what_the_settings_disable_nobody_gets(path: str) -> None:
     facts = found(look(path, agents(disabled=("web", "mcp")), tools=("web", "memory", "mcp:gone")))
     assert (facts.tools, facts.servers) == (("memory",), ())
