@@ -23,7 +23,10 @@ CALLS = {  # path → its form, and the keys that bound its answer: the first is
 FREE = {"/v1/models": "GET", "/v1/messages/count_tokens": "POST"}  # paths that use nothing
 LINE_BYTES_MAX = 16 * 1024 * 1024  # of an event: beyond that a stream is passed on, but not read any further
 SAID_CHARS_MAX = 200_000
-DEARER = ("service_tier", "speed", "web_search_options", "plugins", "mcp_servers", "container", "background", "best_of")
+DEARER = (
+    *("service_tier", "speed", "web_search_options", "plugins", "mcp_servers", "container", "background", "best_of"),
+    *("models", "route"),  # of a service that would answer by another model than it was asked for
+)
 RUN_ELSEWHERE = (  # beginnings of types of tools that the provider runs itself, at a price of their own
     "web_search",
     "web_fetch",
@@ -33,6 +36,8 @@ RUN_ELSEWHERE = (  # beginnings of types of tools that the provider runs itself,
     "image_generation",
     "mcp",
 )
+USED = ("prompt_tokens", "input_tokens", "completion_tokens", "output_tokens", "cache_read_input_tokens")
+USED_MAX = 10**9  # tokens of a call: more is a slip, and not counted with
 THINKING_LEAST = 1024  # tokens: Anthropic takes no smaller budget
 
 
@@ -69,6 +74,8 @@ def asked(path: str, raw: bytes) -> Asked:
     body = _object(_json(raw))
     if not body:
         raise NotUnderstood("the body is not a JSON object")
+    if _has_many(body.get("prompt")):
+        raise NotUnderstood("several prompts in one call: each would have an answer of its own, send them one by one")
     wanted = [value for key in keys if isinstance(value := body.get(key), int) and not isinstance(value, bool)]
     model = body.get("model")
     dear = [key for key in DEARER if body.get(key)]
@@ -84,7 +91,7 @@ def bounded(path: str, asked: Asked, model: str, most: int | None, *, new_key: b
         present = [key for key in keys if body.get(key) is not None]
         for key in present or [keys[-1] if new_key else keys[0]]:
             body[key] = most
-    if isinstance(body.get("n"), int):
+    if body.get("n") is not None:
         body["n"] = 1
     if isinstance(body.get("tools"), list):
         body["tools"] = [tool for tool in _objects(body["tools"]) if not _runs_elsewhere(tool)]
@@ -135,6 +142,11 @@ def _runs_elsewhere(tool: Mapping[str, Any]) -> bool:
     return str(tool.get("type")).startswith(RUN_ELSEWHERE)
 
 
+def _has_many(prompt: object) -> bool:
+    """A list of numbers is one prompt, in tokens."""
+    return isinstance(prompt, list) and len(cast("list[object]", prompt)) > 1 and not isinstance(prompt[0], int)
+
+
 def refusal(path: str, status: int, kind: str, says: str) -> bytes:
     """An error in the form of the call's API."""
     error = {"type": kind, "message": says}
@@ -181,7 +193,9 @@ class Reading:
 
     @property
     def input(self) -> int | None:
-        """Tokens that it has read, those of a cache included."""
+        """Tokens that it has read, those of a cache included. None: it does not say, or says that it used nothing."""
+        if not any(self._used.get(name) for name in USED):
+            return None
         if self._form != "messages":
             return self._used.get("prompt_tokens", self._used.get("input_tokens"))
         if "input_tokens" not in self._used:
@@ -191,7 +205,9 @@ class Reading:
 
     @property
     def output(self) -> int | None:
-        """Tokens that it has written."""
+        """Tokens that it has written. None: the same."""
+        if not any(self._used.get(name) for name in USED):
+            return None
         return self._used.get("completion_tokens", self._used.get("output_tokens"))
 
     @property
@@ -278,7 +294,7 @@ class Reading:
         usage = _object(told.get("usage"))
         for part in (usage, *(_object(usage.get(key)) for key in ("prompt_tokens_details", "input_tokens_details"))):
             for key, value in part.items():
-                if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+                if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= USED_MAX:
                     self._used[key] = value
 
     def _say(self, text: object) -> None:

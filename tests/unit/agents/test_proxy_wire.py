@@ -44,6 +44,35 @@ def test_what_is_asked_for_is_read(path: str, body: dict[str, Any], wanted: int 
     assert wire.asked(path, json.dumps(body).encode()).wanted == wanted
 
 
+@pytest.mark.parametrize("prompt", [["a", "b"], [[1, 2], [3]]])
+def test_P14_several_prompts_in_one_call_are_not_understood(prompt: list[Any]) -> None:
+    with pytest.raises(NotUnderstood, match="one by one"):
+        wire.asked("/v1/completions", json.dumps({"prompt": prompt, "max_tokens": 5}).encode())
+
+
+@pytest.mark.parametrize("prompt", ["a", ["a"], [1, 2, 3], None, []])
+def test_one_prompt_is_understood_however_it_is_written(prompt: Any) -> None:
+    assert sent("/v1/completions", {"prompt": prompt, "max_tokens": 5}, 5)["prompt"] == prompt
+
+
+@pytest.mark.parametrize("number", [2, 2.0, "2"])
+def test_P14_there_is_one_answer_however_many_are_asked_for(number: Any) -> None:
+    assert sent(CHAT, {"n": number}, 64)["n"] == 1
+
+
+def test_a_service_cannot_be_asked_to_answer_by_another_model() -> None:
+    body = {"model": "m", "models": ["dear/model"], "route": "fallback"}
+    assert sent(CHAT, body) == {"model": "m-1"}
+    assert wire.asked(CHAT, json.dumps(body).encode()).dearer == ("models", "route")
+
+
+@pytest.mark.parametrize("usage", [{"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": 10**400}, {}])
+def test_P14_usage_that_cannot_be_true_is_none(usage: dict[str, int]) -> None:
+    answer = {"choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}], "usage": usage}
+    found = read("chat", answer, streams=False)
+    assert (found.ended, found.input, found.output) == (True, None, None)
+
+
 @pytest.mark.parametrize("raw", [b"", b"[]", b"{", b"7", b"\xff", b"[" * 100_000])
 def test_what_is_no_call_is_not_understood(raw: bytes) -> None:
     with pytest.raises(NotUnderstood):
