@@ -83,6 +83,14 @@ def test_a_secret_that_only_the_script_has_is_not_sent(tmp_path: Path) -> None:
     assert "hunter2" not in str(found.events)
 
 
+def test_a_secret_that_only_the_script_has_is_not_sent_as_what_is_watched(tmp_path: Path) -> None:
+    program = a_program(tmp_path, "echo token $TOKEN", env={"PATH": "/bin:/usr/bin", "TOKEN": "hunter2-hunter2"})
+    found, server = run(tmp_path, watch_script=program, baseline=[digest("old"), "old"])
+    assert "token [key]" in server.calls[0].messages[-1]["content"]
+    assert "hunter2" not in server.calls[0].text
+    assert "hunter2" not in str(found.events)
+
+
 def test_P11_a_script_behind_walls_cannot_write_the_home(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()

@@ -175,6 +175,21 @@ def test_P11_a_folder_that_holds_the_home_does_not_open_it(tmp_path: Path) -> No
     assert "KEY = " not in server.calls[-1].text
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc")
+def test_the_files_of_processes_are_shut_to_whoever_has_all_of_the_machine(tmp_path: Path) -> None:
+    """Environments hold keys, and the process that reads them is behind no wall."""
+    paths = (f"proc/{os.getpid()}/environ", f"proc/{os.getpid()}/status", "proc/version")
+    found, server = with_calls(
+        tmp_path,
+        *(("read_file", {"path": path}) for path in paths),
+        ("list_files", {"folder": f"proc/{os.getpid()}"}),
+        tools=["files"],
+        folder="/",
+    )
+    assert len(found.of("denied")) == 4
+    assert "Linux version" not in server.calls[-1].text
+
+
 # ── web ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 PAGE = b"<html><head><title>T</title></head><body><p>Hello <b>you</b></p><script>no()</script></body></html>"

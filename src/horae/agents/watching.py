@@ -31,7 +31,7 @@ async def looked(task: Task, tell: Tell) -> tuple[str, str, str] | None:
     if source is None:
         return None
     raw = await _read(task, tell)
-    text = raw.decode("utf-8", "replace")
+    text = tell.clean(raw.decode("utf-8", "replace"))
     kept, digest = text[: min(KEPT_CHARS_MAX, LONG_CHARS_MAX)], sha256(raw).hexdigest()
     before = task["baseline"]
     changed = before is not None and before[0] != digest

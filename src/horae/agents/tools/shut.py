@@ -1,7 +1,8 @@
 """What no tool of ours may touch, wherever the job's folder is: the scheduler's home is not written to, nor secrets read.
 
 Programs that a run starts are kept out by Landlock; the files that our own process opens are judged here, by the same
-three lists. Of the folders that hold a path the longest decides, so a run's own folder is open within a home that is not.
+three lists. What the kernel shows of processes is shut too: environments of others of this user are there, and they hold keys.
+Of the folders that hold a path the longest decides, so a run's own folder is open within a home that is not.
 What lies beside a hidden file and has its name in its own is hidden too: editors write there first.
 """
 
@@ -12,6 +13,8 @@ from collections.abc import Sequence
 
 from horae.agents.task import Task, Walls
 from horae.secretfile import NAME as SECRETS
+
+PROCESSES = "/proc"
 
 
 def walls_of(task: Task) -> Walls:
@@ -27,6 +30,8 @@ def walls_of(task: Task) -> Walls:
 
 def why_shut(path: str, walls: Walls, *, writes: bool) -> str | None:
     """Why an absolute path without links is shut; None: it is not."""
+    if is_within(path, PROCESSES):
+        return "it is of the kernel's, about processes"
     own = _longest(path, walls["own"])
     hidden = [os.path.realpath(one) for one in walls["hidden"]]
     if _longest(path, hidden) > own or any(_beside(path, one) for one in hidden):
