@@ -21,9 +21,9 @@ OPENCODE = "opencode-ai@1.18.33"
 HERMES_CONFIG = """
 model:
   provider: custom
-  default: ${HORAE_MODEL}
-  base_url: ${HORAE_BASE_URL}
-  api_key: ${HORAE_KEY}
+  default: ${METER_MODEL}
+  base_url: ${METER_URL}
+  api_key: ${METER_KEY}
 approvals:
   mode: manual
 """
@@ -99,7 +99,7 @@ def hermes(home: Path) -> dict[str, object]:
     """The `agent` of a task."""
     home.mkdir(exist_ok=True)
     (home / "config.yaml").write_text(HERMES_CONFIG)
-    names = {"HORAE_MODEL": "{model}", "HORAE_BASE_URL": "{base_url}", "HORAE_KEY": "{key}"}
+    names = {"METER_MODEL": "{model}", "METER_URL": "{base_url}", "METER_KEY": "{key}"}
     return {
         "name": "hermes",
         "command": [str(in_venv("hermes", HERMES) / "hermes"), "acp"],
