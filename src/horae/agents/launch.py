@@ -71,7 +71,7 @@ class Launch:
     def _words(self) -> dict[str, str]:
         words = {"model": self.task["models"][0]["id"]} if self.task["models"] else {}
         if self.proxy is not None:
-            words |= {"base_url": self.proxy.base_url(self.agent["api"]), "key": self.proxy.key}
+            words |= {"base_url": self.proxy.address_for(self.agent["api"]), "key": self.proxy.key}
         return words
 
 

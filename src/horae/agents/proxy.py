@@ -124,7 +124,7 @@ class Proxy:
         """What a client of Anthropic's takes."""
         return f"http://127.0.0.1:{self.port}"
 
-    def base_url(self, api: str) -> str:
+    def address_for(self, api: str) -> str:
         """What an agent is told that speaks this."""
         return self.address if api == "anthropic" else f"{self.address}/v1"
 
