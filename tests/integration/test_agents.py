@@ -325,7 +325,9 @@ def test_what_a_run_proposes_is_done_when_a_person_says_so(home: TestHome) -> No
             until((home.path.parent / "said.txt").exists, "the message arrives")
             assert "High water at six." in (home.path.parent / "said.txt").read_text()
             assert home.json("waiting")["asks"] == []
-            assert home.error("deny", asks["job"], status=6)["code"] == "conflict"
+            for verb in ("deny", "approve"):
+                assert home.error(verb, asks["job"], status=6)["code"] == "conflict"
+            assert set(home.jobs()) == {"tides", "evening-tides"}
 
 
 def test_U5_a_model_is_frozen_and_moved_by_a_command_alone(home: TestHome) -> None:

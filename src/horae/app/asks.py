@@ -10,11 +10,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from horae.app.jobs import NO_GATEWAY, add_job, find
+from horae.app.jobs import NO_GATEWAY, add_job, find, remove_job
 from horae.app.views import find_run_of
 from horae.core.delivery import Addressee, Manner
 from horae.core.text import one_line
-from horae.errors import Ambiguous, Invalid, NotFound
+from horae.errors import Ambiguous, Conflict, Invalid, NotFound
 from horae.ports import Home
 
 Json = dict[str, Any]
@@ -48,7 +48,7 @@ def _decide(home: Home, text: str, reason: str | None, *, approved: bool) -> Jso
     to: tuple[Addressee, ...] = ()
     if approved and found["kind"] == "message":
         to = _addressees(home, found)
-    if approved and found["kind"] == "job":
+    if approved and found["kind"] == "job" and found["decision"] is None:
         made = _job(home, found)
 
     def work(tx: Any) -> Json:
@@ -59,7 +59,12 @@ def _decide(home: Home, text: str, reason: str | None, *, approved: bool) -> Jso
             tx.outbox.say(found["job_id"], title, str(found["body"].get("text") or ""), to, manner)
         return done
 
-    decided = home.store.transact(work)
+    try:
+        decided = home.store.transact(work)
+    except Conflict:
+        if made:  # somebody else was faster, and has made it or has said no
+            remove_job(home, job=made["job"]["id"])
+        raise
     home.wake()
     warnings = list(made.get("warnings", ()))
     if not home.gateway and NO_GATEWAY not in warnings:
