@@ -132,6 +132,22 @@ def _uncounted(job: Job, settings: AgentSettings, program: NamedAgent | None) ->
             yield f"model {name} has no price, so a limit of money cannot hold: add input and output to [models.{name}]"
 
 
+SPOKEN = {"openai": ("openai", "openai-responses"), "anthropic": ("anthropic",)}
+"""Which kinds of provider an agent's program can speak to through the meter."""
+
+
+def unspoken(program: NamedAgent, reached: Reached) -> str | None:
+    """Why a program cannot reach a model through the meter: it speaks another language than the provider."""
+    provider = reached.provider
+    if not program.is_metered or provider.kind in SPOKEN[program.api]:
+        return None
+    fitting = ", ".join(SPOKEN[program.api])
+    return (
+        f"agent {program.name} speaks {program.api} to its model, and provider {provider.name} of {reached.model.name} is of"
+        f" the kind {provider.kind}: choose a model whose provider is {fitting}, or another `api` in [agents.{program.name}]"
+    )
+
+
 def unknown_model(name: str, models: Collection[str]) -> str:
     """The sentence for a model that the settings do not have."""
     return f"model {name}: config.toml has no [models.{name}]{_near(name, models)}"

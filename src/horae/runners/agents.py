@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from horae.core.agent import MCP, NamedAgent, granted
-from horae.core.agentfacts import AgentFacts, Argv, Reached, Served, SkillText, agent_of, rules, unknown_model
+from horae.core.agentfacts import AgentFacts, Argv, Reached, Served, SkillText, agent_of, rules, unknown_model, unspoken
 from horae.core.agentform import KINDS
 from horae.core.guard import refusal, scan
 from horae.core.model import Job
@@ -115,7 +115,10 @@ def _models(
             problems += [f"provider {provider.name}: {reason}" for reason in why]
             key, odd = _for_a_header(provider.key, values)
             problems += [f"provider {provider.name}: {reason}" for reason in odd]
-        found.append(Reached(model, provider, key))
+        reached = Reached(model, provider, key)
+        found.append(reached)
+        if program is not None and (foreign := unspoken(program, reached)) is not None:
+            problems.append(foreign)
     return tuple(found), problems
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from horae.core.agent import AgentSettings, McpServer, Model, NamedAgent, Price
-from horae.core.agentfacts import agent_of, rules, unknown_model
+from horae.core.agent import AgentSettings, McpServer, Model, NamedAgent, Price, Provider
+from horae.core.agentfacts import Reached, agent_of, rules, unknown_model, unspoken
 from horae.core.model import Limits
 from tests.support.builders import a_job
 
@@ -62,3 +62,17 @@ def test_every_model_that_may_be_used_must_have_a_price_where_money_is_limited()
     assert all("model free has no price" in said for said in rules(job, SETTINGS, None))
     assert not list(rules(a_job(model="free", limits=Limits(tokens=5)), SETTINGS, None))
     assert not list(rules(a_job(model=None, limits=Limits(usd=1)), SETTINGS, None))
+
+
+@pytest.mark.parametrize(
+    ("kind", "api", "fits"),
+    [("openai", "openai", True), ("openai-responses", "openai", True), ("anthropic", "anthropic", True),
+     ("anthropic", "openai", False), ("openai", "anthropic", False), ("groq", "openai", False)],
+)  # fmt: skip
+def test_a_program_and_its_provider_speak_one_language(kind: str, api: str, fits: bool) -> None:
+    program = NamedAgent("hermes", "acp", ("hermes",), {"URL": "{base_url}"}, api=api)  # pyright: ignore[reportArgumentType]
+    said = unspoken(program, Reached(Model("small", "p", "s"), Provider("p", kind)))
+    assert (said is None) is fits
+    assert fits or f"speaks {api}" in str(said)
+    alone = NamedAgent("hermes", "acp", ("hermes",))
+    assert unspoken(alone, Reached(Model("small", "p", "s"), Provider("p", kind))) is None  # it has a model of its own
