@@ -100,8 +100,10 @@ def rules(job: Job, settings: AgentSettings, program: NamedAgent | None) -> Iter
             yield f"approve: {name} is not granted ({why}), so there is nothing to approve"
     if program is not None and program.kind == "command" and job.approve:
         yield f"approve: agent {program.name} is a command, which asks nobody before it does something; leave `approve` out"
-    if program is not None and program.kind == "command" and (job.tools or job.fallbacks):
-        yield f"agent {program.name} is a command with tools of its own: leave `tools` and `fallbacks` out"
+    if program is not None and program.kind == "command" and job.tools:
+        yield f"agent {program.name} is a command with tools of its own: leave `tools` out"
+    if program is not None and not program.is_metered and job.fallbacks:
+        yield f"agent {program.name} has a model of its own, which is not told to Horae: leave `fallbacks` out"
     yield from _uncounted(job, settings, program)
 
 

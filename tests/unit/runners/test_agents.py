@@ -175,11 +175,11 @@ def only(facts: Facts) -> str:
         ),
         (
             {"agent": "coder", "tools": ("memory",)},
-            "agent coder is a command with tools of its own: leave `tools` and `fallbacks` out",
+            "agent coder is a command with tools of its own: leave `tools` out",
         ),
         (
-            {"agent": "coder", "fallbacks": ("large",)},
-            "agent coder is a command with tools of its own: leave `tools` and `fallbacks` out",
+            {"agent": "blind", "fallbacks": ("small",)},
+            "agent blind has a model of its own, which is not told to Horae: leave `fallbacks` out",
         ),
         (
             {"model": "free", "limits": Limits(usd=1.0)},
@@ -291,7 +291,7 @@ def test_a_provider_whose_library_is_absent_with_all_that_is_above_it(
     assert only(look(path, said)) == (
         "provider g: its kind google needs a package; pip install 'pydantic-ai-slim[google]'"
     )
-    assert not look(path, said, agent="hermes").problems  # which speaks to its provider by itself
+    assert only(look(path, said, agent="hermes")).startswith("agent hermes speaks openai to its model")
 
 
 def test_a_prompt_that_holds_what_must_not_be_sent(path: str) -> None:
