@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
+from contextlib import ExitStack
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -18,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.docs.console import Session  # noqa: E402
+from tests.support.modelserver import ModelServer, call, say  # noqa: E402
 
 COLUMNS, ROWS = 118, 60
 WIDTH, HEIGHT, MARGIN = 8.4, 19, 16
@@ -68,7 +70,25 @@ MANY_JOBS = (
     "horae move report 2027-03-29T09:00 --to 2027-03-30T06:30",
     "horae move invoices 2027-04-01T07:00 --to 2027-04-02T10:00",
 )
+AN_AGENT = (
+    "horae init",
+    (
+        "cat >> ~/.horae/config.toml <<'END'\n"
+        'model = "small"\n[providers.local]\nkind = "openai"\nbase_url = "{base_url}"\n'
+        '[models.small]\nprovider = "local"\nid = "acme/small-1"\ninput = 150\noutput = 600\n[budget]\nusd_day = 5.0\nEND'
+    ),
+    "horae up &",
+    "horae add 'weekdays at 18:30' 'Report tides.' --name Tides --tools shell,memory --approve shell --limit usd=0.50",
+    "horae run tides --with 'of Brest'",
+    "until horae waiting | grep -q 'shell\\|run '; do true; done",
+)
+ANSWERS = (  # what the model of that job says
+    call(("recall", {}), text="", usage=(640, 12, 0)),
+    call(("run", {"command": "./tide-table brest 2"}), usage=(702, 31, 0)),
+    say("High water at 05:58 and 18:21, 6.4 m and 6.1 m.\nSpring tide: mind the lower quay.", usage=(790, 38, 0)),
+)
 PICTURES = {
+    "agent": (AN_AGENT, ("horae log tides", "horae waiting", "horae status")),
     "list": (FEW_JOBS, ("horae list", "horae why fetch-mail")),
     "calendar": (MANY_JOBS, ("horae calendar --from 2027-03-22",)),
 }
@@ -78,11 +98,12 @@ def shown(before: tuple[str, ...], commands: tuple[str, ...]) -> pyte.Screen:
     """The screen after some commands, each behind its prompt; those before them are not seen."""
     screen = pyte.Screen(COLUMNS, ROWS)
     stream = pyte.Stream(screen)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         session = Session(Path(folder), columns=COLUMNS, colours=True)
+        server = stack.enter_context(ModelServer(ANSWERS))
         try:
             for command in before:
-                session.run(command)
+                session.run(command.replace("{base_url}", server.base_url))
             for command in commands:
                 text, _ = session.run(command)
                 stream.feed(f"\x1b[1m$ {command}\x1b[0m\r\n" + text.replace("\n", "\r\n") + "\r\n")
