@@ -183,10 +183,33 @@ def test_without_a_word_about_when_it_goes_on_soon(s: UnderTest) -> None:
 def test_P14_what_a_parked_run_used_counts_and_the_rest_is_free(s: UnderTest) -> None:
     fleet = Fleet(s)
     cap = Allowance(tokens=1000)
-    claim = fleet.begun(fleet.put(), a_wish(Allowance(tokens=900), home_day=cap))
+    claim = fleet.begun(fleet.put(), a_wish(Allowance(tokens=1000), home_day=cap))
     fleet.park(claim, work={"input": 300, "output": 0})
     (again,) = look(fleet, "09:00")
-    assert fleet.equip(again, a_wish(Allowance(tokens=900), home_day=cap)).allowance.tokens == 700
+    assert fleet.equip(again, a_wish(Allowance(tokens=1500), home_day=cap)).allowance.tokens == 700
+
+
+@pytest.mark.parametrize("how", ["parked", "held"])
+def test_P14_what_goes_on_has_what_is_left_of_its_own_limits(s: UnderTest, how: str) -> None:
+    fleet = Fleet(s)
+    wish = a_wish(Allowance(10, 1000, 0.5))
+    claim = fleet.begun(fleet.put(), wish)
+    fleet.park(claim, 60.0, how, work={"turns": 4, "input": 300, "output": 0, "usd": 0.2})
+    (given_back,) = look(fleet, "08:01")
+    fleet.equip(given_back, wish)
+    s.do(lambda tx: tx.runs.release(given_back, "the gateway is stopping"))
+    (again,) = look(fleet, "08:02")
+    left = fleet.equip(again, wish).allowance
+    assert (left.turns, left.tokens, left.usd) == (6, 700, pytest.approx(0.3))
+    assert fleet.equip(again, wish).allowance == left, "asked again"
+    fleet.start(again)
+    fleet.park(again, 60.0, how, work={"turns": 7, "input": 800, "output": 0, "usd": 0.4})
+    (third,) = look(fleet, "08:04")
+    assert fleet.equip(third, wish).allowance == Allowance(0, 1, 0.0), "nothing"
+    fleet.start(third)
+    fleet.end(third, "fail", "no", reason="no answer", retry_s=60.0)
+    (anew,) = look(fleet, "08:06")
+    assert fleet.equip(anew, wish).allowance == Allowance(10, 1000, 0.5)
 
 
 def test_a_next_attempt_that_was_given_back_still_goes_on(s: UnderTest) -> None:

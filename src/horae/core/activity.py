@@ -64,7 +64,7 @@ class Work:
 
     model: str | None = None
     turns: int = 0
-    """Model calls."""
+    """Model calls, without those that their provider refused."""
     input: int = 0
     output: int = 0
     """Tokens."""
@@ -109,7 +109,7 @@ def work_of(events: Iterable[Mapping[str, Any]]) -> Work:
         elif kind == "ask":
             asked[_whole(event, "turn")] = _whole(event, "bound")
         elif kind == "model":
-            turns += 1
+            turns += not _came_to_nothing(event)
             asked.pop(_whole(event, "turn"), None)
             tokens_in, tokens_out = tokens_in + _whole(event, "input"), tokens_out + _whole(event, "output")
             values["model"] = _text(event, "model") or values.get("model")
@@ -145,6 +145,11 @@ def work_of(events: Iterable[Mapping[str, Any]]) -> Work:
         trace=trace_of(told),
         **values,
     )
+
+
+def _came_to_nothing(event: Mapping[str, Any]) -> bool:
+    """A call that used nothing: who waits for a provider has not used up its turns by asking it."""
+    return event.get("stop") == "error" and not (_whole(event, "input") or _whole(event, "output"))
 
 
 def redacted(work: Work, redact: Callable[[str], str]) -> Work:

@@ -68,7 +68,8 @@ def admit(allowance: Allowance, used: Used, reads: int, wanted: int | None, pric
     least = OUTPUT_LEAST if wanted is None else max(1, min(OUTPUT_LEAST, wanted))
     room = [] if wanted is None else [wanted]
     if allowance.turns is not None and used.turns >= allowance.turns:
-        return Refused(f"turn limit of {allowance.turns} reached")
+        done = f"turn limit of {allowance.turns} reached" if allowance.turns else "turn limit reached before it went on"
+        return Refused(done)
     if allowance.tokens is not None:
         left = allowance.tokens - used.tokens - reads
         if left < least:

@@ -6,7 +6,8 @@ reservation where nobody knows, nothing where nothing had begun. A day counts wh
 ended since the day began: a run over midnight counts for both, so no day is overdrawn by it.
 
 Left is the cap less that sum. A run gets the smallest of its own limit, and what is left of its job's day and its home's;
-without a limit of its own no more than `DAY_SHARE` of a day's cap. Where nothing is left nothing is reserved.
+without a limit of its own no more than `DAY_SHARE` of a day's cap. Where nothing is left nothing is reserved. A run that goes
+on from where another one was has of its own limit what that one has left: to wait is no way to more.
 
 Two that reserve at once must not both take the last of it. On SQLite writers take turns. On PostgreSQL whoever reserves
 under a cap writes the one row of `budget` first, which holds it until the commit: the next one waits, and its sums, which
@@ -51,6 +52,12 @@ FROM (
 ) s
 """
 OF_JOB = " AND job_id = :job"
+BEFORE = """
+SELECT coalesce(sum(turns), 0) AS turns, coalesce(sum(reserved_tokens), 0) AS tokens,
+  coalesce(sum(reserved_usd), 0) AS usd
+FROM run WHERE key = :key AND state = 'released' AND attempt > (
+  SELECT coalesce(max(attempt), 0) FROM run WHERE key = :key AND state NOT IN ('claimed', 'running', 'released'))
+"""  # since it began, or began anew
 HELD = "SELECT coalesce(max(held), 0) FROM run WHERE key = ?"
 MEANT = """
 SELECT id, name FROM job WHERE id IN (
@@ -113,8 +120,9 @@ class Equipping:
         row = self._db.execute(sql, (claim.run_id, claim.token)).fetchone()
         if row is None:
             raise Stale(f"run {claim.run_id} cannot be equipped: it is no longer ours or not claimed", run=claim.run_id)
+        own = self._own(claim, wish.run)
         if row["equipped_at"] is not None:
-            allowance = Allowance(wish.run.turns, row["reserved_tokens"], row["reserved_usd"])
+            allowance = Allowance(own.turns, row["reserved_tokens"], row["reserved_usd"])
             return self._gather(claim, wish, allowance)
         days = (
             []
@@ -125,12 +133,21 @@ class Equipping:
         given = self._gather(claim, wish, Allowance())
         if reasons or given.reasons:
             return Given(reasons=(*reasons, *given.reasons))
-        tokens = _share(wish.run.tokens, [(day.cap.tokens, day.tokens) for day in days])
-        usd = _share(wish.run.usd, [(day.cap.usd, day.usd) for day in days])
-        allowance = Allowance(wish.run.turns, None if tokens is None else max(1, int(tokens)), usd)
+        tokens = _share(own.tokens, [(day.cap.tokens, day.tokens) for day in days])
+        usd = _share(own.usd, [(day.cap.usd, day.usd) for day in days])
+        allowance = Allowance(own.turns, None if tokens is None else max(1, int(tokens)), usd)
         row = (self._us, allowance.tokens, usd, claim.job.model, claim.run_id, claim.token)
         self._db.execute(RESERVE, row)
         return replace(given, allowance=allowance)
+
+    def _own(self, claim: Claim, run: Allowance) -> Allowance:
+        """What is left of a run's own limit: all of it, unless it goes on."""
+        used = self._db.execute(BEFORE, {"key": claim.key}).fetchone()
+        return Allowance(
+            None if run.turns is None else max(0, run.turns - int(used["turns"])),
+            None if run.tokens is None else max(0, run.tokens - int(used["tokens"])),
+            None if run.usd is None else max(0.0, run.usd - float(used["usd"])),
+        )
 
     def _day(self, whose: str, cap: Allowance, wish: Wish, job_id: str | None = None) -> Day:
         args: dict[str, object] = {"since": to_us(wish.since)}

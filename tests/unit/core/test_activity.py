@@ -72,6 +72,13 @@ def test_the_trace_leaves_out_what_is_kept_elsewhere() -> None:
     assert (work.state, work.again_s, work.prompt) == ("x" * 9000, 60.0, "what")
 
 
+def test_a_call_that_its_provider_refused_is_no_turn() -> None:
+    asked = said("ask", turn=1, bound=10)
+    work = work_of([asked, said("model", turn=1, input=0, output=0, usd=0.0, stop="error")])
+    assert (work.turns, work.tokens, work.open_bound) == (0, 0, 0)
+    assert work_of([asked, said("model", turn=1, input=5, output=0, usd=0.0, stop="error")]).turns == 1
+
+
 def test_a_call_whose_answer_nobody_saw_counts_with_its_bound() -> None:
     work = work_of([said("ask", turn=1, bound=10), said("model", turn=1), said("ask", turn=2, bound=4000)])
     assert (work.turns, work.open_bound) == (1, 4000)

@@ -40,6 +40,7 @@ def test_what_is_free_is_not_bounded_by_money() -> None:
     ("allowance", "used", "says"),
     [
         (Allowance(turns=50), Used(turns=50), "turn limit of 50 reached"),
+        (Allowance(turns=0), Used(), "turn limit reached before it went on"),
         (
             Allowance(tokens=200_000),
             Used(tokens=198_400),
