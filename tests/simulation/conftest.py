@@ -16,6 +16,7 @@ from tests.support.faults import KINDS
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=None, help="live one simulated life again")
+    parser.addoption("--agents", action="store_true", help="the life of that seed in which agents work")
     parser.addoption("--dense", action="store_true", help="the life of that seed in which very much goes on")
 
 

@@ -20,11 +20,16 @@ from tests.support.builders import HOUR, START, a_job, a_result
 from tests.support.faults import Crash, Plan
 from tests.support.virtual import run_virtually
 from tests.support.world import Place, World, scratch
+from tests.support.worldagents import Agents
 
 Act = tuple[float, Callable[[World], object]]
 """After so many seconds somebody does something."""
 
 
+HOW_RUNS_ENDED = """
+SELECT state FROM run WHERE NOT EXISTS (
+  SELECT 1 FROM journal j WHERE j.run_id = run.id AND j.what IN ('parked', 'held'))
+"""  # but for those that go on later
 FOR_EVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -58,6 +63,8 @@ class Scenario:
     takes_s: dict[str, float] = field(default_factory=dict[str, float])
     results: dict[str, Callable[[], Result]] = field(default_factory=dict[str, Callable[[], Result]])
     acts: tuple[Act, ...] = ()
+    agents: Callable[[], Agents] | None = None
+    look: Callable[[World], None] | None = None
 
     @property
     def expected(self) -> dict[str, Expected]:
@@ -69,6 +76,7 @@ class Scenario:
         )
         made.takes_s |= self.takes_s
         made.results |= self.results
+        made.agents, made.look = self.agents and self.agents(), self.look
         return made
 
 
@@ -120,7 +128,7 @@ def simulate(
                 check(world, expected)
                 count = "SELECT count(*) FROM occurrence WHERE state = 'settled' AND trigger = 'schedule'"
                 world.slots = world.rows(count)[0][0]
-                world.ended = Counter(row["state"] for row in world.rows("SELECT state FROM run"))
+                world.ended = Counter(row["state"] for row in world.rows(HOW_RUNS_ENDED))
             finally:
                 world.close()
             return world

@@ -147,14 +147,17 @@ class Swarm:
 
     def _acts(self, jobs: tuple[Expected, ...]) -> Iterator[Act]:
         dice = self.dice
-        kinds = [
-            self._order, self._order, self._pause, self._resume, self._skip, self._move, self._cancel, self._cancel,
-            self._edit, self._rename, self._remove, self._stop, self._resolve, self._resolve,
-        ]  # fmt: skip
+        kinds = self._kinds()
         for n in range(dice.randint(0, self.size.people)):
             at_s = dice.uniform(2, self.length_s) + 0.25  # no slot is due at such an instant
             act, job = dice.choice(kinds), dice.choice(jobs).job
             yield at_s, lambda world, act=act, job=job, n=n: act(world, job, n)
+
+    def _kinds(self) -> list[Callable[[World, Job, int], None]]:
+        return [
+            self._order, self._order, self._pause, self._resume, self._skip, self._move, self._cancel, self._cancel,
+            self._edit, self._rename, self._remove, self._stop, self._resolve, self._resolve,
+        ]  # fmt: skip
 
     def _order(self, world: World, job: Job, n: int) -> None:
         world.order(job, sha1(f"{self.seed}/{n}".encode()).hexdigest()[:16])

@@ -10,19 +10,21 @@ from functools import cache
 
 import pytest
 
-from tests.simulation.scenario import SMALL, simulate
+from tests.simulation.scenario import simulate
+from tests.simulation.scenario_agents import FLEET, LIVES
 from tests.simulation.tally import Record, Tally
 from tests.support.faults import KINDS, MUST
 from tests.support.world import World
 
-EACH = 8  # calls that each kind hits in an ordinary run
+EACH = {FLEET.name: 2}  # calls that each kind hits in an ordinary run ...
+EACH_ELSE = 8
 PARTS = 8  # of the long run, each on whichever core is free
 AT_A_CLOCK = ("pause", "stepped")
 
 
 @cache
 def without_a_fault(name: str) -> World:
-    return simulate(scenario=SMALL[name], clock_calls=True)
+    return simulate(scenario=LIVES[name], clock_calls=True)
 
 
 def calls(name: str, kind: str) -> list[int]:
@@ -33,7 +35,7 @@ def calls(name: str, kind: str) -> list[int]:
     return [k for k in numbers if kind in AT_A_CLOCK or "Clock" not in plan.log[k]]
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", LIVES)
 def test_without_a_fault(name: str) -> None:
     world = without_a_fault(name)
     assert len(world.effects) > 10
@@ -42,7 +44,7 @@ def test_without_a_fault(name: str) -> None:
 
 
 def test_every_port_is_met() -> None:
-    log = {line.split()[1] for name in SMALL for line in without_a_fault(name).plan.log}
+    log = {line.split()[1] for name in LIVES for line in without_a_fault(name).plan.log}
     wanted = {"SqliteStore.commit", "SqliteStore.together", "Programs.run", "Programs.facts", "Mail.send"}
     wanted |= {"VirtualClock.now", "VirtualClock.reading", "VirtualClock.arm"}
     assert log >= wanted, "what recovery calls (`gone`, `adopt`, `cancel`) is met once something has gone wrong"
@@ -50,11 +52,12 @@ def test_every_port_is_met() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", LIVES)
 def test_one_fault_at_a_share_of_all_calls(name: str, kind: str, record_property: Record) -> None:
     numbers, first, tally = calls(name, kind), list(KINDS).index(kind) / len(KINDS), Tally()
-    for n in range(EACH):
-        tally.add(_hit(name, numbers[int((n + first) / EACH * len(numbers))], kind))
+    each = EACH.get(name, EACH_ELSE)
+    for n in range(each):
+        tally.add(_hit(name, numbers[int((n + first) / each * len(numbers))], kind))
     tally.tell(record_property)
 
 
@@ -62,7 +65,7 @@ def test_one_fault_at_a_share_of_all_calls(name: str, kind: str, record_property
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", LIVES)
 def test_one_fault_at_every_call(name: str, kind: str, part: int, record_property: Record) -> None:
     tally = Tally()
     for k in calls(name, kind)[part::PARTS]:
@@ -70,14 +73,16 @@ def test_one_fault_at_every_call(name: str, kind: str, part: int, record_propert
     tally.tell(record_property)
 
 
-REPLAY = (
-    "from tests.simulation.scenario import *; simulate({{{k}: '{kind}'}}, scenario=SMALL['{name}'], clock_calls=True)"
-)
+REPLAY = "from tests.simulation.test_single_faults import live_again; live_again({k}, '{kind}', '{name}')"
+
+
+def live_again(k: int, kind: str, name: str) -> World:
+    return simulate({k: kind}, scenario=LIVES[name], clock_calls=True)
 
 
 def _hit(name: str, k: int, kind: str) -> World:
     try:
-        return simulate({k: kind}, scenario=SMALL[name], clock_calls=True)
+        return live_again(k, kind, name)
     except BaseException as error:
         again = REPLAY.format(k=k, kind=kind, name=name)
         error.add_note(f'{kind} at call {k}, {without_a_fault(name).plan.log[k]}: .venv/bin/python -c "{again}"')

@@ -8,6 +8,7 @@ import pytest
 
 from tests.simulation.scenario import simulate
 from tests.simulation.swarm import DENSE, SHORT, Size, live
+from tests.simulation.swarm_agents import live as live_with_agents
 from tests.simulation.tally import Record, Tally
 
 SEEDS = 40  # in an ordinary run
@@ -53,6 +54,9 @@ def test_a_million_slots_under_faults(part: int, record_property: Record) -> Non
 def test_the_life_of_a_seed(request: pytest.FixtureRequest, record_property: Record) -> None:
     """`make simulate ARGS="--seed 1234"`; without a seed, that a seed says everything."""
     seed = request.config.getoption("--seed", None)
+    if seed is not None and request.config.getoption("--agents"):
+        live_with_agents(seed)
+        return
     if seed is not None:
         size = DENSE if request.config.getoption("--dense") else SHORT
         lived([seed], size, record_property)

@@ -113,6 +113,8 @@ class Faulty:
                 await life.while_cut_off()
             life.stood_still = loop.time() > asked_s  # since whatever it looked at before this call
             answer = await getattr(self._real, name)(*args, **kwargs)
+            if self._store and life.world.look is not None:
+                life.world.look(life.world)
             if fault in LATE:
                 life.hit(fault)
             await life.while_paused()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from horae.core.preflight import Facts
 from horae.errors import Exhausted, Invalid
 from horae.ports import Orphan
 from tests.support.builders import a_result
+from tests.support.worldagents import Play
 
 NOTED_AFTER_S = 0.2
 
@@ -42,6 +43,22 @@ class Effect:
     """Whether it went with its shim: then there is no result."""
     ended_by: str | None = None
     """Why its shim ended it, or will when its time is over."""
+    play: Play | None = None
+    """What its agent does; None where there is none."""
+    dozes: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+    """When its machine fell asleep under it, and for how long."""
+
+    @property
+    def lived_s(self) -> float:
+        """For how long it went on, in seconds of its own."""
+        return self.ends_s - self.began_s - sum(min(by_s, self.ends_s - at_s) for at_s, by_s in self.dozes)
+
+    def at_s(self, lived_s: float) -> float:
+        """When it had lived for so long."""
+        found_s = self.began_s + lived_s
+        for at_s, by_s in self.dozes:
+            found_s += by_s if at_s <= found_s else 0.0
+        return found_s
 
     def end(self, reason: str | None = None) -> None:
         """Somebody ends it, if it is still there: its shim for a reason, or anybody else."""
@@ -70,7 +87,8 @@ class Programs:
         self._live: dict[str, Effect] = {}
 
     def facts(self, job: Job) -> Facts:
-        return Facts(argv=("program", job.id), cwd="/")
+        agents = self.world.agents
+        return (agents and agents.facts(job)) or Facts(argv=("program", job.id), cwd="/")
 
     async def run(
         self,
@@ -84,11 +102,14 @@ class Programs:
         life.must_live()
         if loop.time() < life.host.full_until_s:
             raise Exhausted("the machine has no room for another process")
-        takes_s, now_s = self.world.lasts(job_id, order.run_id), loop.time()
+        now_s = loop.time()
+        play = self.world.agents.play(order, job_id, now_s) if self.world.agents else None
+        takes_s = self.world.lasts(job_id, order.run_id) if play is None else play.lasts_s
         effect = Effect(
             order.run_id, order.env["HORAE_OCCURRENCE_KEY"], job_id, life.name, life.host.name, life.host.boot,
             self.world.clock.now(), now_s, now_s + min(takes_s, order.bounds.wall_s),
             ended_by="wall limit reached" if takes_s > order.bounds.wall_s else None,
+            play=play,
         )  # fmt: skip
         self.world.begin(effect)
         note = loop.call_later(NOTED_AFTER_S, self._note, started, len(self.world.effects))
@@ -116,10 +137,18 @@ class Programs:
                 await self._wait(left, effect)
         finally:
             self._live.pop(effect.run_id, None)
+        result = self._result(effect)
+        if effect.play is None or effect.boot != self.life.host.boot:
+            return result
+        return replace(result, work=effect.play.work(effect.lived_s))
+
+    def _result(self, effect: Effect) -> Result:
         if effect.boot != self.life.host.boot or effect.broken:
             return a_result(exit_code=None, lost="its shim ended before it")
         if effect.ended_by is not None:
             return a_result(exit_code=None, signal=15, ended_by=effect.ended_by)
+        if effect.play is not None:
+            return a_result(exit_code=effect.play.status, stdout=effect.play.answer)
         return self.world.result(effect.job_id, effect)
 
     @staticmethod

@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 from tests.support.world import Effect, Life, Told, World
 
 GONE = "its process is gone"
-BY_ANYBODY = ("ordered", "cancel_asked", "resolved", "void", "ran")  # about a run, written by whoever says so
+PEOPLE = "people"
+BY_ANYBODY = (
+    "ordered",
+    "cancel_asked",
+    "resolved",
+    "void",
+    "ran",
+    "approved",
+    "denied",
+)  # about a run, written by whoever says so
 
 
 class Takeover(NamedTuple):
@@ -39,7 +48,13 @@ class Record:
         self.deliveries: dict[str, list[Row]] = defaultdict(list)
         for row in world.rows("SELECT * FROM delivery"):
             self.deliveries[row["run_id"]].append(row)
+        self.asked: dict[str, list[Row]] = defaultdict(list)
+        """Of runs that wait for a person's word: the question."""
+        for row in world.rows("SELECT * FROM ask WHERE kind = 'call'"):
+            self.asked[row["run_id"]].append(row)
         self.journal = world.rows("SELECT * FROM journal ORDER BY seq")
+        self.later = {row["run_id"]: row["what"] for row in self.journal if row["what"] in ("parked", "held")}
+        """Runs that were given back to go on later: `parked` or `held`."""
         self.lives = {life.name: life for life in world.lives}
         self.takeovers: list[Takeover] = []
         self.takeovers_of: dict[str, list[Takeover]] = defaultdict(list)
@@ -60,6 +75,8 @@ class Record:
                 self._take_over(told, owner, owned)
             elif entry.run_id is None or entry.what in BY_ANYBODY or entry.detail.get("target"):
                 continue  # a message is whoever's that sends it
+            elif entry.what == "cancelled" and told.by == PEOPLE:
+                continue  # what was begun and waits is nobody's
             elif entry.what == "claimed":
                 owner[entry.run_id] = told.by
                 owned[told.by].add(entry.run_id)

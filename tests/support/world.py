@@ -31,6 +31,7 @@ from tests.support.faults import FAR_S, Crash, Plan
 from tests.support.life import Life
 from tests.support.outside import Effect, Sending
 from tests.support.virtual import VirtualClock, nap
+from tests.support.worldagents import Agents
 
 PAUSE_S = FAR_S
 AGAIN_S = 20.0  # after which somebody notices that a gateway is gone
@@ -99,6 +100,7 @@ class Host:
                 life.stand_still(until_s)
         for effect in world.running(self):
             effect.ends_s += by_s
+            effect.dozes.append((until_s - by_s, by_s))
         self.clock.doze(by_s)
 
 
@@ -145,6 +147,10 @@ class World:
     takes_s: dict[str, float] = field(default_factory=dict)
     """job id → how long its program runs."""
     results: dict[str, Callable[[], Result]] = field(default_factory=dict)
+    agents: Agents | None = None
+    """What agents do, where jobs have some."""
+    look: Callable[[World], None] | None = None
+    """Called after every call of the store: what must hold at every moment."""
     clock: VirtualClock = field(default_factory=VirtualClock)
     effects: list[Effect] = field(default_factory=list)
     sent: list[tuple[str, str, str]] = field(default_factory=list)
@@ -245,10 +251,14 @@ class World:
                     self.start(place)
 
     async def settle(self, until: datetime, limit_s: float) -> None:
-        """Let time pass until nothing is live, and nothing is planned up to that instant, whatever the clock says now."""
+        """Let time pass until nothing is live, and nothing is planned up to that instant, whatever the clock says now.
+
+        What was ordered, or was begun and goes on later, is waited for too.
+        """
         loop = asyncio.get_running_loop()
         end_s = loop.time() + limit_s
-        left = "SELECT 1 FROM occurrence WHERE state = 'claimed' OR (state = 'planned' AND due_at <= ?) LIMIT 1"
+        left = "SELECT 1 FROM occurrence WHERE state = 'claimed' OR (state = 'planned' AND (due_at <= ?"
+        left += " OR later IS NOT NULL OR trigger = 'manual')) LIMIT 1"
         while loop.time() < end_s and self.rows(left, us(until)):
             await self.pass_time(timedelta(seconds=AGAIN_S))
 
