@@ -7,7 +7,7 @@ from datetime import UTC, datetime, time
 from horae.core.agent import AgentSettings
 from horae.core.equipment import Allowance, Wish
 from horae.core.model import Job
-from horae.limits import CONTEXT_AGE_DEFAULT_S, CONTEXT_CHARS_MAX, TOKENS_DEFAULT, TURNS_DEFAULT
+from horae.limits import CONTEXT_AGE_DEFAULT_S, CONTEXT_CHARS_MAX, DAY_SHARE, TOKENS_DEFAULT, TURNS_DEFAULT
 from horae.timing.zones import zone
 
 
@@ -16,7 +16,7 @@ def wish_of(job: Job, agents: AgentSettings, timezone: str, now: datetime) -> Wi
     limits = job.limits
     own = Allowance(
         limits.turns or agents.turns or TURNS_DEFAULT,
-        limits.tokens or agents.tokens or TOKENS_DEFAULT,
+        limits.tokens or agents.tokens or _usual(limits.tokens_day, agents.day.tokens),
         limits.usd or agents.usd,
     )
     return Wish(
@@ -27,6 +27,11 @@ def wish_of(job: Job, agents: AgentSettings, timezone: str, now: datetime) -> Wi
         context_age_s=CONTEXT_AGE_DEFAULT_S if job.context_age_s is None else job.context_age_s,
         context_chars=CONTEXT_CHARS_MAX,
     )
+
+
+def _usual(*days: int | None) -> int:
+    """Tokens of a run of which nobody has said how many: it must leave something of each day's to others."""
+    return min([TOKENS_DEFAULT, *(max(1, int(cap * DAY_SHARE)) for cap in days if cap is not None)])
 
 
 def day_of(now: datetime, timezone: str) -> datetime:

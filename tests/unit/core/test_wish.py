@@ -24,6 +24,17 @@ def test_a_job_that_says_nothing_gets_the_defaults() -> None:
     assert wish_of(a_job(), SETTINGS, "UTC", START).run == Allowance(7, 700, 0.7)
 
 
+@pytest.mark.parametrize(
+    ("of_job", "of_home", "tokens"),
+    [(None, 2000, 500), (800, 2000, 200), (800, None, 200), (3, None, 1), (None, 10**9, TOKENS_DEFAULT)],
+)
+def test_without_a_limit_of_its_own_a_run_leaves_most_of_the_day_to_others(
+    of_job: int | None, of_home: int | None, tokens: int
+) -> None:
+    job, settings = a_job(limits=Limits(tokens_day=of_job)), AgentSettings(day=DayLimits(of_home))
+    assert wish_of(job, settings, "UTC", START).run.tokens == tokens
+
+
 def test_what_a_job_says_counts_and_days_are_apart_from_runs() -> None:
     limits = Limits(turns=1, tokens=2, usd=0.3, tokens_day=40, usd_day=0.5)
     wish = wish_of(a_job(limits=limits, context_age_s=60), SETTINGS, "UTC", START)
