@@ -79,6 +79,17 @@ def test_a_yes_is_for_the_very_call_that_was_shown(tmp_path: Path) -> None:
     assert server.calls == []
 
 
+def test_a_call_that_is_too_long_to_be_shown_is_denied_and_not_asked_about(tmp_path: Path) -> None:
+    long = ("write_file", {"path": "a.txt", "text": "x" * 16_000})
+    found, server = run([call(long), say("then not")], tmp_path, **GRANTS)
+    assert (found.answer, len(found.of("denied"))) == ("then not", 1)
+    assert "make it shorter" in server.calls[1].text
+    half = ("write_file", {"path": "a.txt", "text": "x" * 9_000})
+    several, _ = run([call(half, half)], tmp_path, **GRANTS)
+    assert several.end["how"] == "denied"
+    assert not (tmp_path / "output/a.txt").exists()
+
+
 def test_one_that_begins_anew_has_its_yes(tmp_path: Path) -> None:
     parked, _ = run([call(PAGE)], tmp_path, **GRANTS)
     found, _ = run([call(PAGE), say("done")], tmp_path, state=None, decision=yes(parked), **GRANTS)

@@ -27,7 +27,7 @@ from horae.agents.metered import Empty, Metered, Sent
 from horae.agents.providers import client_of, model_of
 from horae.agents.stop import Stop
 from horae.agents.task import Task
-from horae.agents.tell import Tell
+from horae.agents.tell import TEXT_CHARS_MAX, Tell
 from horae.agents.tools import drafts, files, memory, servers, shell, skillfiles, web
 from horae.agents.tools.place import Place
 from horae.agents.tools.told import Agreed, Told, toolset_of
@@ -172,6 +172,8 @@ class _One:
         pending = {call.tool_call_id: str(asked.metadata[call.tool_call_id]["digest"]) for call in calls}
         tools = ", ".join(call.tool_name for call in calls)
         args = "\n".join(call.args_as_json_str() for call in calls)
+        if len(args) > TEXT_CHARS_MAX:
+            raise Stop("denied", f"it wants {len(calls)} calls at once, and a person is to read all that they say")
         toolset = toolset_of(calls[0].tool_name, self._place.task["approve"], OWNERS)
         shown = args if len(args) <= SAYS_CHARS else args[: SAYS_CHARS - 1] + "…"
         return Stop(

@@ -9,7 +9,7 @@ from typing import Any
 from horae.cli.output import Output
 from horae.wiring import open_house
 
-SHOWN_CHARS = 120
+ROW_CHARS = 40  # what no row of a narrow terminal holds
 
 
 def options_waiting(parser: ArgumentParser) -> None:
@@ -30,6 +30,11 @@ def do_waiting(args: Namespace, output: Output) -> int:
             for ask in answer["asks"]
         ]
         output.table(("ID", "WHAT", "JOB", "ASKS", "ANSWER", "UNTIL"), rows, soft=(3,))
+        if output.terminal:  # who says yes must have seen all of it
+            for row in rows:
+                if len(row[3]) > ROW_CHARS and row[4] == "open":
+                    output.text(f"\n{row[0]} of {row[2]}, in full:")
+                    output.quoted(f"  {row[3]}")
         output.note("`horae approve ID` lets it be done, `horae deny ID` does not")
 
     output.emit(answer, render)
@@ -37,12 +42,12 @@ def do_waiting(args: Namespace, output: Output) -> int:
 
 
 def said_of(ask: dict[str, Any]) -> str:
-    """What it asks for, in a line."""
+    """What it asks for."""
     body: dict[str, Any] = ask["body"] or {}
     told = {key: value for key, value in body.items() if key != "digest" and value}
     if ask["kind"] == "call":
-        return f"{told.get('tool', '')} {told.get('args', '')}"[:SHOWN_CHARS]
-    return json.dumps(told, ensure_ascii=False)[:SHOWN_CHARS]
+        return f"{told.get('tool', '')} {told.get('args', '')}"
+    return json.dumps(told, ensure_ascii=False)
 
 
 def options_approve(parser: ArgumentParser) -> None:

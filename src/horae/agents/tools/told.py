@@ -9,8 +9,11 @@ from typing import Any
 from pydantic_ai import ApprovalRequired, ModelRetry, RunContext, ToolFailed
 from pydantic_ai.toolsets import ToolsetTool, WrapperToolset
 
+from horae.agents.tell import TEXT_CHARS_MAX
 from horae.agents.tools.place import Place, as_text, digest_of
 from horae.clock import SystemClock
+
+TOO_LONG = f"a person is asked before it, and is shown at most {TEXT_CHARS_MAX} characters: make it shorter"
 
 
 @dataclass(slots=True)
@@ -40,6 +43,8 @@ class Told(WrapperToolset[Place]):
         """One call, and what came of it."""
         digest = digest_of(name, tool_args)
         if self.asks and not self.agreed.take(digest):
+            if len(as_text(tool_args)) > TEXT_CHARS_MAX:
+                raise ctx.deps.refuse(name, tool_args, TOO_LONG)
             raise ApprovalRequired(metadata={"digest": digest})
         tell, clock = ctx.deps.tell, SystemClock()
         began = clock.reading().steady_s
