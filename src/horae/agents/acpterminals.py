@@ -1,5 +1,8 @@
 """Commands that are run for an ACP agent: in the sandbox, as those of the toolset `shell`, and each in a task of its own.
 
+All that the agent says of a command is for the inside of the sandbox: its words, its folder, and its environment above all,
+since what builds the sandbox would obey that (`LD_PRELOAD`), outside of every wall. No path that it names is shown for that.
+
 What a command printed is there when it has ended: its agent waits for that, or ends it.
 """
 
@@ -7,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 
@@ -21,7 +25,10 @@ from horae.runners.sandbox import problem, sandboxed
 
 TIME_S = 600.0
 TERMINALS_MAX = 32  # of one run, at a time
+INSIDE = 'cd -- "$1" && shift && exec "$@"'
 WAY = "a run does not do that to its own scheduler"
+
+_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Terminals:
@@ -39,14 +46,16 @@ class Terminals:
                 raise Stop("denied", refusal(found, "the command", WAY))
         if sum(not one.done() for one in self._running.values()) >= TERMINALS_MAX:
             raise Stop("denied", f"{TERMINALS_MAX} commands are running already")
-        boxed = self._boxed(argv, cwd)
+        own = self._place.task["env"]
+        given = [f"{key}={value}" for key, value in env.items() if _NAME.fullmatch(key) and key not in own]
+        words = ["env", *given, *argv] if given else argv
+        boxed = self._boxed(("/bin/sh", "-c", INSIDE, "sh", cwd or self._place.folder, *words))
         self._number += 1
         name = f"terminal-{self._number}"
-        given = {**env, **self._place.task["env"]}
-        self._running[name] = asyncio.ensure_future(run(boxed, cwd="/", env=given, timeout_s=TIME_S))
+        self._running[name] = asyncio.ensure_future(run(boxed, cwd="/", env=own, timeout_s=TIME_S))
         return name
 
-    def _boxed(self, argv: Sequence[str], cwd: str | None) -> tuple[str, ...]:
+    def _boxed(self, argv: Sequence[str]) -> tuple[str, ...]:
         place, env = self._place, self._place.task["env"]
         path = env.get("PATH", os.defpath)
         if (trouble := problem("strict", path)) is not None:
@@ -59,10 +68,11 @@ class Terminals:
         return sandboxed(
             argv,
             "strict",
-            cwd=cwd or place.folder,
+            cwd=place.folder,
             writable=[folder for folder in folders if folder not in shut],
             hidden=[path for path in (walls["home"], *walls["hidden"]) if path],
             readable=shut,
+            shows_named=False,
             bwrap=shutil.which("bwrap", path=path) or "bwrap",
         )
 

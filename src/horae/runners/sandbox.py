@@ -58,14 +58,16 @@ def sandboxed(
     writable: Sequence[str] = (),
     hidden: Sequence[str] = (),
     readable: Sequence[str] = (),
+    shows_named: bool = True,
     bwrap: str = "bwrap",
 ) -> tuple[str, ...]:
     """The words that start `argv` behind the walls of `mode`.
 
     `readable` are folders that must stay in sight wherever they are, within a hidden one too. The working directory and the
     files that `argv` names do by themselves, but not within a hidden one: a job says them. What does not exist is left out.
+    Not so where `shows_named` is False: the words of an agent open nothing.
     """
-    named = [cwd, *(word for word in argv if os.path.isabs(word))]
+    named = [cwd, *(word for word in argv if os.path.isabs(word))] if shows_named else []
     if mode == "net":
         named.append(RESOLVER)  # mostly a link into /run
     rules = _rules(named, readable, writable, hidden)

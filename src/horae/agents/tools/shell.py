@@ -52,6 +52,7 @@ async def run(ctx: RunContext[Place], command: str) -> str:
         writable=writable,
         hidden=hidden,
         readable=[folder for folder in folders if folder not in writable],
+        shows_named=False,
         bwrap=shutil.which("bwrap", path=path) or "bwrap",
     )
     ended = await run_program(argv, cwd="/", env=env, timeout_s=TIME_S)
