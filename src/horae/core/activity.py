@@ -64,7 +64,7 @@ class Work:
 
     model: str | None = None
     turns: int = 0
-    """Model calls, without those that their provider refused."""
+    """Model calls, also those whose answer nobody has seen, without those that their provider refused."""
     input: int = 0
     output: int = 0
     """Tokens."""
@@ -134,7 +134,7 @@ def work_of(events: Iterable[Mapping[str, Any]]) -> Work:
                 "ask": ask if isinstance(ask, Mapping) else None,
             }
     return Work(
-        turns=turns,
+        turns=turns + len(asked),
         input=tokens_in,
         output=tokens_out,
         usd=usd if priced else None,
