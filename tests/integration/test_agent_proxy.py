@@ -314,6 +314,13 @@ def test_what_the_provider_refuses_is_passed_on_and_remembered(code: int, how: s
         assert one.proxy.trouble is None
 
 
+def test_a_key_that_a_provider_repeats_does_not_reach_the_agent() -> None:
+    with ModelServer([status(401, "no such key: sk-very-secret")]) as server, before(server) as one:
+        code, _, data = one.ask(a_chat())
+    assert code == 401
+    assert b"no such key: [key]" in data
+
+
 def test_a_call_that_was_wrong_is_the_agents_own_trouble() -> None:
     with ModelServer([status(400, "no such parameter")]) as server, before(server) as one:
         assert one.ask(a_chat())[0] == 400

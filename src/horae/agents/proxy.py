@@ -27,7 +27,7 @@ from horae.agents.stop import Stop
 from horae.agents.task import ModelCall
 from horae.agents.tell import Tell
 from horae.agents.trouble import KEYS_FAULT, Trouble, after_s
-from horae.agents.upstream import Upstream, family, is_known, takes_new_key
+from horae.agents.upstream import Upstream, family, is_known, takes_new_key, without_keys
 from horae.clock import SystemClock
 
 BODY_BYTES_MAX = 32 * 1024 * 1024
@@ -238,7 +238,7 @@ class _Handler(BaseHTTPRequestHandler):
                 data = _bounded(answer, ANSWER_BYTES_MAX)
         except httpx2.HTTPError as error:
             return self.refuse(502, "api_error", f"the provider cannot be reached: {error}")
-        return self.whole(answer.status_code, _headers(answer), data)
+        return self.whole(answer.status_code, _headers(answer), without_keys(data, self.proxy.models))
 
     def _call(self, path: str, raw: bytes) -> None:
         proxy = self.proxy
@@ -372,7 +372,7 @@ class _Exchange:
         if 300 <= answer.status_code < 400:
             self._to.refuse(502, "api_error", "the provider wants to lead elsewhere, which is not followed")
         else:
-            self._to.whole(answer.status_code, _headers(answer), data)
+            self._to.whole(answer.status_code, _headers(answer), without_keys(data, self._proxy.models))
         return True
 
     def _unreachable(self, error: httpx2.HTTPError, *, is_last: bool) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import httpx2
 
@@ -62,6 +62,14 @@ def address(model: ModelCall, path: str) -> str:
     if family(model) == "anthropic" or at.endswith("/v1"):
         return at.removesuffix("/v1") + path
     return at + path.removeprefix("/v1")
+
+
+def without_keys(data: bytes, models: Iterable[ModelCall]) -> bytes:
+    """What an error says, for the agent: some services repeat in it the key that they were given."""
+    for model in models:
+        if model["key"]:
+            data = data.replace(model["key"].encode(), b"[key]")
+    return data
 
 
 def takes_new_key(model: ModelCall) -> bool:
