@@ -10,7 +10,7 @@ from horae.core.model import Limits, Retries
 from horae.errors import Conflict
 from horae.ports import Settings
 from tests.simulation.invariants import Expected
-from tests.simulation.invariants_agents import budgets_hold_now
+from tests.simulation.invariants_budgets import budgets_hold_now
 from tests.simulation.scenario import SMALL, Scenario, on_grid
 from tests.support.world import Place, World
 from tests.support.worldagents import ENDS, MODELS, PROVIDER, Agents, Ways

@@ -15,7 +15,7 @@ from horae.core import wish
 from horae.core.agent import AgentSettings, DayLimits
 from horae.core.model import Job, Retries
 from tests.simulation.invariants import Expected
-from tests.simulation.invariants_agents import budgets_hold_now
+from tests.simulation.invariants_budgets import budgets_hold_now
 from tests.simulation.scenario import Scenario
 from tests.simulation.scenario_agents import FAR, answer
 from tests.simulation.swarm import Size, Swarm
