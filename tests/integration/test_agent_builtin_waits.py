@@ -90,6 +90,27 @@ def test_a_call_that_is_too_long_to_be_shown_is_denied_and_not_asked_about(tmp_p
     assert not (tmp_path / "output/a.txt").exists()
 
 
+@pytest.mark.parametrize(("pages", "keeps"), [(16, True), (36, False)])
+def test_much_that_was_said_is_kept_whole_or_it_is_told_that_it_is_not(pages: int, keeps: bool, tmp_path: Path) -> None:
+    (tmp_path / "output").mkdir()
+    for number in range(pages):
+        (tmp_path / f"output/{number}.txt").write_text(f"page {number}\n" + "word " * 5900)
+    steps: list[Step] = [call(("read_file", {"path": f"{number}.txt"})) for number in range(pages)]
+    grants: dict[str, Any] = {
+        "tools": ["files", "memory"],
+        "approve": ["memory"],
+        "allow": {"turns": 99, "tokens": None, "usd": None},
+    }
+    parked, _ = run([*steps, call(NOTE)], tmp_path, **grants)
+    assert parked.end["how"] == "parked"
+    assert (parked.end["state"] is not None) == keeps
+    assert bool([event for event in parked.of("warning") if "begins anew" in event["text"]]) != keeps
+    if keeps:
+        found, server = run([say("done")], tmp_path, state=parked.end["state"], decision=yes(parked), **grants)
+        assert found.answer == "done"
+        assert f"page {pages - 1}" in server.calls[0].text
+
+
 def test_one_that_begins_anew_has_its_yes(tmp_path: Path) -> None:
     parked, _ = run([call(PAGE)], tmp_path, **GRANTS)
     found, _ = run([call(PAGE), say("done")], tmp_path, state=None, decision=yes(parked), **GRANTS)

@@ -19,11 +19,12 @@ from horae.agents.onward import CARRIED
 from horae.clock import SystemClock
 from horae.runners.shim.spool import PAYLOAD_BYTES_MAX
 
-TEXT_CHARS_MAX = 16_000
-LONG_CHARS_MAX = 400_000  # of a prompt, of what is watched, and of a state
 LINE_BYTES_MAX = PAYLOAD_BYTES_MAX - 1024  # a longer line is left out by the shim
+TEXT_CHARS_MAX = 16_000
+LONG_CHARS_MAX = 400_000  # of a prompt, and of what is watched
+STATE_BYTES_MAX = LINE_BYTES_MAX - 64 * 1024  # of a state, as it is written: what is told beside it is short
 BYTES_MAX = 4 * 1024 * 1024  # of the trace
-LONG = {("prompt", "text"), ("watched", "text"), ("end", "state")}
+LONG = {("prompt", "text"): LONG_CHARS_MAX, ("watched", "text"): LONG_CHARS_MAX, ("end", "state"): LINE_BYTES_MAX}
 ALWAYS = frozenset({"prompt", "watched", "ask", "model", "usage", "end"})
 FULL = "the record of this run is full: what it does from here on is not kept"
 
@@ -85,8 +86,13 @@ class Tell:
             return  # nobody hears it any more
 
 
+def is_too_long(state: str) -> bool:
+    """Whether a state cannot be told as a whole, and so not at all."""
+    return len(_line({"state": state})) > STATE_BYTES_MAX
+
+
 def _most(kind: str, key: str) -> int:
-    return LONG_CHARS_MAX if (kind, key) in LONG else TEXT_CHARS_MAX
+    return LONG.get((kind, key), TEXT_CHARS_MAX)
 
 
 def _shortened(said: dict[str, Any], size: int) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from horae.agents.onward import Onward, notes_of, onward_of
 from horae.agents.script import output_of
 from horae.agents.stop import Stop
 from horae.agents.task import Task
-from horae.agents.tell import Tell
+from horae.agents.tell import Tell, is_too_long
 from horae.agents.warm import warm
 from horae.agents.watching import looked
 from horae.config import environment
@@ -39,6 +39,7 @@ LADDER_S = (60.0, 300.0, 900.0, 1800.0, 3600.0)  # a provider that cannot answer
 HELD_MAX = 28  # times that it was held, which take a day on that ladder: then it has failed, and somebody is told
 QUIET = ("done", "unchanged", "asleep", *LATER)
 SECRET_CHARS_LEAST = 6  # shorter ones stand in many texts
+TOO_LONG = "what it had said and done so far is too long to be kept: when it goes on, it begins anew"
 EMPTY = "the agent gave an empty answer"
 OTHERS = {"acp": "horae.agents.acp", "command": "horae.agents.command"}
 """Agents that are programs: loaded when one is asked for."""
@@ -108,6 +109,9 @@ class _One:
                 again = LADDER_S[min(self._task["held"], len(LADDER_S) - 1)]
             if stop.state is not None:
                 state = Onward(stop.state, self._prompt, self.tell.carried).dump()
+                if is_too_long(state):
+                    state = None
+                    self.tell.event("warning", text=TOO_LONG)
         self.tell.event("end", how=stop.how, says=says, again_s=again, state=state, ask=stop.ask)
         if stop.how in QUIET:
             return 0
