@@ -70,7 +70,10 @@ class Lease:
 
     @property
     def judges_in_s(self) -> float:
-        """After how long, at the soonest, it may take somebody else's lease for ended; 0.0 when it may now."""
+        """After how long, at the soonest, it may take somebody else's lease for ended; 0.0 when it may now.
+
+        In whole microseconds, as clocks show them: a wait for less would be over at once, again and again.
+        """
         if self.lapsed:
             return LEASE_S
-        return max(0.0, self._held_since_s + LEASE_S - self._clock.reading().steady_s)
+        return max(0.0, round(self._held_since_s + LEASE_S - self._clock.reading().steady_s, 6))

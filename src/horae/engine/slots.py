@@ -106,8 +106,8 @@ class Slots:
 
     @property
     def rests_s(self) -> float:
-        """How long nobody is let in."""
-        return 0.0 if self._loop is None else max(0.0, self._rests_until_s - self._loop.time())
+        """How long nobody is let in, in whole microseconds: a wait for less would be over at once, again and again."""
+        return 0.0 if self._loop is None else max(0.0, round(self._rests_until_s - self._loop.time(), 6))
 
     @property
     def changes_in_s(self) -> float | None:
