@@ -202,8 +202,8 @@ def who_was_taken_over_ends_its_programs(record: Record) -> None:
                 continue
             learns_s = max(found.at_s, effect.began_s, *(until for _, until in _struck(record, found.of, effect)))
             bound_s = learns_s + look_s + 1.0
-            died = former.dead and former.died_s <= bound_s
-            assert died or effect.ends_s <= bound_s, f"{effect.run_id} of {found.of} went on until {effect.ends_s}"
+            gone = former.over and (former.died_s if former.dead else former.stopped_s) <= bound_s
+            assert gone or effect.ends_s <= bound_s, f"{effect.run_id} of {found.of} went on until {effect.ends_s}"
 
 
 def _struck(record: Record, name: str, effect: Effect) -> list[tuple[float, float]]:

@@ -141,14 +141,14 @@ def what_goes_on_later_goes_on_from_where_it_was(record: Record, expected: dict[
                 assert run["state"] == "released", f"{run['id']} goes on later, and is {run['state']}"
                 assert work.how == record.later[run["id"]], f"{run['id']} goes on later, and had ended: {work.how}"
                 state, asked = work.state, asks.get(run["id"]) if work.how == "parked" else None
-            elif run["state"] in ENDED:
+            elif run["state"] in ENDED and run["resolved_by"] is None:
                 assert work.how not in ("parked", "held") or effect.ended_by, (
                     f"{run['id']} waits, and is {run['state']}"
                 )
         if any(run["id"] in record.later for run in attempts) and key in record.by_key:
             row = record.by_key[key]
             assert row["state"] == "settled", f"{key} was begun, waits, and never came to its end"
-            last = [run for run in attempts if run["id"] in effects][-1:]
+            last = [run for run in attempts if run["started_at"]][-1:]
             if any(run["id"] in record.later for run in last) and row["outcome"] != "blocked":
                 says = row["reason"]
                 assert row["outcome"] == "ran", f"{key} was begun, and is {row['outcome']}"

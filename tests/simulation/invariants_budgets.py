@@ -87,15 +87,15 @@ def _passed(world: World) -> dict[str | None, Amount]:
 
 
 def _over(effect: Effect) -> Amount:
-    """By how much a run has passed what it was allowed."""
+    """By how much a run has passed what it was allowed: as far as that was noticed, and in calls whose answer nobody saw."""
     assert effect.play is not None
-    allow, work = effect.play.task["allow"], effect.play.work(effect.lived_s)
-    used = charged(effect)
-    counted = (max(used.tokens, work.tokens + work.open_bound), max(used.usd, work.usd or 0.0))
-    return Amount(
-        0 if allow["tokens"] is None else max(0, counted[0] - allow["tokens"]),
-        0.0 if allow["usd"] is None else max(0.0, counted[1] - allow["usd"]),
-    )
+    allow, work, used = effect.play.task["allow"], effect.play.work(effect.lived_s), charged(effect)
+    seen = {"tokens": work.tokens + work.open_bound, "usd": work.usd or 0.0}
+    if work.open_bound and allow["usd"] is not None:
+        seen["usd"] = max(seen["usd"], allow["usd"])  # all of it counts
+    noticed = [0.0 if allow[kind] is None else max(0.0, seen[kind] - allow[kind]) for kind in seen]
+    unseen = [max(0.0, amount - seen[kind]) for kind, amount in zip(seen, used, strict=True)]
+    return Amount(*map(sum, zip(noticed, unseen, strict=True)))
 
 
 def charged(effect: Effect) -> Amount:

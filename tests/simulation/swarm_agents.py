@@ -26,11 +26,11 @@ from tests.support.worldagents import MODELS, PROVIDER, Agents, Ways
 
 AGENTS = Size(
     jobs=(3, 6), length_s=(60, 180), steps_s=(5, 10, 15, 20, 30, 60), phases_s=tuple(range(1, 31)),
-    takes_s=(0.1, 1.0, 3.0, 8.0), parallel=(2, 4, 16), people=30, plain=0.3, grouped=0.7,
+    takes_s=(0.1, 1.0, 3.0, 8.0), parallel=(2, 4, 16), people=40, plain=0.3, grouped=0.7,
 )  # fmt: skip
 LIKELY = ("shims", "shims", "power", "cut", "cut", "cut_far", "stall", "stall", "pause", "usurped", "after")
 SELDOM = 0.2  # of runs that go on later, where others wait for them
-DAY_TOKENS, DAY_USD = (None, None, 20_000, 60_000, 200_000), (None, None, 0.1, 0.4, 2.0)
+DAY_TOKENS, DAY_USD = (None, None, 30_000, 100_000, 300_000), (None, None, 0.2, 0.6, 3.0)
 
 
 class AgentSwarm(Swarm):
@@ -79,17 +79,17 @@ class AgentSwarm(Swarm):
     def _limits(self) -> dict[str, Any]:
         dice = self.dice
         return {
-            "turns": dice.choice((None, None, 2)),
-            "tokens": dice.choice((None, 4000, 8000, 15_000)),
-            "usd": dice.choice((None, None, 0.03, 0.1)),
-            "tokens_day": dice.choice((None, None, 15_000, 40_000)),
-            "usd_day": dice.choice((None, None, 0.05, 0.2)),
+            "turns": dice.choice((None, None, None, 3)),
+            "tokens": dice.choice((None, 6000, 15_000, 15_000)),
+            "usd": dice.choice((None, None, 0.05, 0.2)),
+            "tokens_day": dice.choice((None, None, 20_000, 60_000)),
+            "usd_day": dice.choice((None, None, 0.1, 0.4)),
         }
 
     def _ways(self, job: Job) -> Ways:
         dice = self.dice
         ways = Ways(
-            calls=dice.choice((1, 3, 6)), call_s=dice.choice((0.3, 2.0, 8.0, 25.0)), watches=dice.random() < 0.4,
+            calls=dice.choice((2, 4, 7)), call_s=dice.choice((0.3, 2.0, 8.0, 25.0)), watches=dice.random() < 0.4,
             several=dice.choice((0.0, 0.0, 0.5)), low=self.low,
         )  # fmt: skip
         if job.overlap != "queue" and job.catch_up != "all":
@@ -99,8 +99,9 @@ class AgentSwarm(Swarm):
         return replace(ways, call_s=0.3, ends=tuple(ends))
 
     def _faults(self) -> list[tuple[float, int, str]]:
-        kinds = [*KINDS, *LIKELY]
-        return [(at_s, spared, self.dice.choice(kinds)) for at_s, spared, _ in super()._faults()]
+        dice, kinds = self.dice, [*KINDS, *LIKELY]
+        times = sorted(dice.uniform(0, self.length_s) for _ in range(dice.choice((0, 1, 2, 4, 6, 8))))
+        return [(at_s, dice.choice((0, 1, 2, 3, 5, 8, 13, 21)), dice.choice(kinds)) for at_s in times]
 
     # ── what people do
 

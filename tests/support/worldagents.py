@@ -212,7 +212,7 @@ class Play:
             state = Onward(str(tries + 1), f"prompt of {run}", tuple(self._told)).dump()
             digest = sha256(f"{run}/call".encode()).hexdigest()[:DIGEST_CHARS]
             ask = {"tool": "run", "toolset": "shell", "args": "ls", "digest": digest} if how == "parked" else None
-            self._end(how, "it waits", again_s=dice.choice((0.5, 3.0, 20.0, 60.0)), state=state, ask=ask)
+            self._end(how, "it waits", again_s=dice.choice((0.5, 5.0, 30.0, 60.0)), state=state, ask=ask)
         else:
             self._end(how, f"it ended by {how}")
 
