@@ -21,12 +21,12 @@ def lived(seeds: range, record: Record) -> None:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_many_faults(part: int, record_property: Record) -> None:
+def test_P14_many_faults(part: int, record_property: Record) -> None:
     lived(range(part, SEEDS, PARTS), record_property)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(LONG_PARTS))
-def test_very_many_faults(part: int, record_property: Record) -> None:
+def test_P14_very_many_faults(part: int, record_property: Record) -> None:
     lived(LONG_SEEDS[part::LONG_PARTS], record_property)
