@@ -79,6 +79,21 @@ def test_which_job_uses_which_model_is_shown(s: UnderTest) -> None:
     assert found[0]["id"] == a.id
 
 
+def test_whether_there_are_agents_and_which_have_no_model_is_told_without_reading_any(s: UnderTest) -> None:
+    fleet = Fleet(s)
+    fleet.put("script", agent=False, script="x.sh", prompt='says "agent": true and "model": "x"')
+    assert s.reader().has_agents() is False
+    fleet.put("pinned", model="mine", prompt='says "agent": false')
+    assert s.reader().has_agents() is True
+    assert s.reader().unfrozen() == []
+    unset = fleet.put("unset", frozen=None, prompt='says "model": "x" and "agent": false')
+    assert s.reader().unfrozen() == [unset.id]
+    fleet.put("frozen", frozen="small")
+    assert s.reader().unfrozen() == [unset.id]
+    s.do(lambda tx: tx.jobs.remove(unset.id, actor="anna", reason="gone"))
+    assert s.reader().unfrozen() == []
+
+
 def test_whoever_takes_a_run_over_has_the_model_too(s: UnderTest) -> None:
     fleet = Fleet(s)
     claim = fleet.begun(fleet.put())

@@ -47,8 +47,8 @@ def test_texts_are_bounded_and_keys_are_not_told() -> None:
 def test_a_line_that_the_shim_would_leave_out_is_shortened() -> None:
     prompt, end = told(
         lambda tell: (
-            tell.event("prompt", sha256="d", text="ü" * 399_000),
-            tell.event("end", how="held", state="\\" * 399_000),
+            tell.event("prompt", sha256="d", text="€" * 399_000),
+            tell.event("end", how="held", state="\\" * 500_000),
         )
     )
     assert prompt["text"].endswith("…")

@@ -14,8 +14,9 @@ from typing import Any
 
 from horae.agents.stop import Stop
 from horae.agents.task import Task
-from horae.agents.tell import Tell
+from horae.agents.tell import TEXT_CHARS_MAX, Tell
 from horae.agents.tools.place import Place, as_text, digest_of
+from horae.agents.tools.told import TOO_LONG
 
 TOOLSETS = {
     "read": "files",
@@ -30,7 +31,6 @@ FREE = ("think",)
 OTHER = "other"
 EFFECTS = ("edit", "delete", "move", "execute", "fetch")  # kinds that do something outside of the agent
 PARKED_S = 86_400.0
-ARGS_CHARS = 4000
 
 
 class Policy:
@@ -57,9 +57,12 @@ class Policy:
         tool = _tool(kind, title, args)
         digest = digest_of(tool, args)
         if toolset in self._task["approve"] and toolset in self._task["tools"]:
-            said = self._said(digest)
+            said, text = self._said(digest), as_text(args)
+            if said is None and len(text) > TEXT_CHARS_MAX:
+                self.place.deny(tool, text, TOO_LONG)
+                return False
             if said is None:
-                ask = {"tool": tool, "toolset": toolset, "args": as_text(args)[:ARGS_CHARS], "digest": digest}
+                ask = {"tool": tool, "toolset": toolset, "args": text, "digest": digest}
                 raise Stop("parked", f"it waits for a person's word on {title or tool}", again_s=PARKED_S, ask=ask)
             if said:
                 return True

@@ -123,7 +123,7 @@ def has_agents(home: Home) -> bool:
     """Whether any job is an agent's."""
     reader = home.read()
     try:
-        return bool(reader.models_of_jobs())
+        return reader.has_agents()
     finally:
         reader.close()
 
@@ -135,7 +135,7 @@ def freeze_unset(home: Home) -> list[str]:
         return []
     reader = home.read()
     try:
-        unset = [item["id"] for item in reader.models_of_jobs() if item["pin"] is None and item["frozen"] is None]
+        unset = reader.unfrozen()
     finally:
         reader.close()
     return home.store.transact(lambda tx: tx.agents.freeze(unset, model, actor=home.actor)) if unset else []

@@ -31,15 +31,14 @@ def ready(home: Home, job: Job) -> tuple[str, ...]:
     return (*found, *lacking(home, job))
 
 
-def blocked_and_ready(home: Home) -> list[str]:
-    """Ids of jobs that were blocked, and could run now."""
+def is_ready(home: Home, job_id: str) -> bool:
+    """Whether a job could run now, as far as what is stored of it can be read."""
     reader = home.read()
     try:
-        blocked = [reader.find_job(item["id"]) for item in reader.blocked()]
+        job = _sound(reader.find_job(job_id))
     finally:
         reader.close()
-    jobs = [job for row in blocked if (job := _sound(row)) is not None]
-    return [job.id for job in jobs if not ready(home, job) and not spent(home, job)]
+    return job is not None and not ready(home, job) and not spent(home, job)
 
 
 def _sound(row: Record) -> Job | None:

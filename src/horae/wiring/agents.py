@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import Any, Self
+import sqlite3
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any, Self, TypeVar
 
 from horae.app.agentview import freeze_unset, has_agents
-from horae.app.readiness import blocked_and_ready
+from horae.app.readiness import is_ready
 from horae.errors import Problem
 from horae.ports import Hearers, Home
 from horae.runners.process import ProcessRunner
 
 LOOK_EVERY_S = 15.0
+SOON_S = 0.5
 NEWS = ("created", "changed", "restored", "revived")  # entries of the journal after which there may be an agent's job
+
+T = TypeVar("T")
 
 log = logging.getLogger("horae")
 
@@ -39,6 +44,7 @@ class Agents:
         self._tasks: set[asyncio.Task[None]] = set()
         self._loaded = False
         self._timer: asyncio.TimerHandle | None = None
+        self._waits: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> Self:
         """Look now, and from now on."""
@@ -48,14 +54,23 @@ class Agents:
         return self
 
     def tell(self, entries: Sequence[Any]) -> None:
-        """There may be the first job of an agent now."""
+        """There may be the first job of an agent now. A thousand files that are read are one reason to look."""
         if not self._loaded and any(entry.what in NEWS for entry in entries):
-            self._loop.call_soon_threadsafe(lambda: self._start(self._load()))
+            self._loop.call_soon_threadsafe(self._soon)
+
+    def _soon(self) -> None:
+        if self._waits is None and not self._loaded:
+            self._waits = self._loop.call_later(SOON_S, self._load_now)
+
+    def _load_now(self) -> None:
+        self._waits = None
+        self._start(self._load())
 
     def __exit__(self, *_: object) -> None:
         """Look no more."""
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._waits):
+            if timer is not None:
+                timer.cancel()
         for task in self._tasks:
             task.cancel()
 
@@ -77,19 +92,25 @@ class Agents:
         await asyncio.to_thread(self._safely, self._unblock)
 
     def _unblock(self, home: Home) -> None:
-        ready = blocked_and_ready(home)
+        """End what blocked those that are ready. A job that cannot be judged harms no other."""
+        reader = home.read()
+        try:
+            blocked = [item["id"] for item in reader.blocked()]
+        finally:
+            reader.close()
+        ready = [job_id for job_id in blocked if self._safely(partial(is_ready, job_id=job_id))]
         if ready:
             home.store.transact(lambda tx: tx.incidents.unblock(ready, self._hear()))
             home.wake()
 
-    def _safely(self, work: Any) -> Any:
+    def _safely(self, work: Callable[[Home], T]) -> T | None:
         try:
             return work(self._home)
-        except Problem as problem:
-            log.warning("%s", problem.message)
+        except (Problem, sqlite3.Error) as error:
+            log.warning("a look at the jobs of agents failed: %s", error)
             return None
 
-    def _start(self, work: Any) -> None:
+    def _start(self, work: Coroutine[None, None, None]) -> None:
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
