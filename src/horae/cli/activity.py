@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from horae.core.text import one_line
+from horae.core.text import money_words, one_line
 
 TEXT_CHARS = 160
 
@@ -21,7 +21,7 @@ def _words(kind: str, event: dict[str, Any]) -> str:
         return f"{event.get('chars', 0):,} characters, sha256 {str(event.get('sha256'))[:12]}"
     if kind == "model":
         usd = event.get("usd")
-        cost = "" if usd is None else f", ${usd:.4f}"
+        cost = "" if usd is None else f", {money_words(usd)}"
         return f"{_said(event, 'model')} answered: {event.get('input', 0):,} + {event.get('output', 0):,} tokens{cost}"
     if kind == "ask":
         return f"turn {event.get('turn')} to {_said(event, 'model')}, at most {event.get('bound', 0):,} tokens"
@@ -29,6 +29,8 @@ def _words(kind: str, event: dict[str, Any]) -> str:
         return f"{_said(event, 'tool')} {_said(event, 'args')}"
     if kind == "result":
         return f"{'' if event.get('ok') else 'failed: '}{_said(event, 'text')}"
+    if kind == "text":
+        return _said(event, "text")
     if kind == "denied":
         return f"{_said(event, 'tool')}: {_said(event, 'why')}"
     if kind == "end":

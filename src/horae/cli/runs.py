@@ -11,6 +11,7 @@ from typing import Any
 from horae.cli.activity import activity_words
 from horae.cli.agentoptions import resolved_rows
 from horae.cli.output import Output
+from horae.core.text import money_words
 from horae.errors import Unavailable, Usage
 from horae.timing.durations import duration_words, short_duration
 from horae.wiring import House, open_house
@@ -144,7 +145,7 @@ def render_compared(answer: dict[str, Any], output: Output) -> None:
     """Two runs side by side, then how their answers differ."""
     rows: list[tuple[object, ...]] = []
     for run in (answer["before"], answer["after"]):
-        cost = "" if run["cost_usd"] is None else f"${run['cost_usd']:.4f}"
+        cost = "" if run["cost_usd"] is None else money_words(run["cost_usd"])
         rows.append(
             (run["id"], run["state"], run["model"], run["turns"], run["tokens"], cost, _short(run["duration_s"]))
         )
@@ -306,7 +307,7 @@ def render_log(answer: dict[str, Any], output: Output, *, cluster: bool = False)
     if run["used"] is not None:
         output.text(f"used: {_used(run['used'])}")
     if run["model"] is not None:
-        cost = "" if run["cost_usd"] is None else f", ${run['cost_usd']:.4f}"
+        cost = "" if run["cost_usd"] is None else f", {money_words(run['cost_usd'])}"
         turns = f"{run['turns'] or 0} turn{'' if run['turns'] == 1 else 's'}"
         output.text(f"agent: {run['model']}, {turns}, {run['tokens'] or 0:,} tokens{cost}")
     for name in run["files"]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from horae.core.activity import QUIET, Work
 from horae.core.model import Ending, Job, Result
 from horae.core.silence import SILENT, failure_in, is_silent
-from horae.core.text import one_line
+from horae.core.text import money_words, one_line
 from horae.limits import MESSAGE_CHARS_MAX
 
 HEAD_CHARS = 200
@@ -54,7 +54,7 @@ def asking(name: str, work: Work) -> str:
 def used_words(work: Work) -> str:
     """What it used: 3 turns, 1,234 tokens, $0.0123."""
     turns = f"{work.turns} turn{'' if work.turns == 1 else 's'}"
-    cost = "" if work.usd is None or not work.turns else f", ${work.usd:.4f}"
+    cost = "" if work.usd is None or not work.turns else f", {money_words(work.usd)}"
     return f"{turns}, {work.tokens:,} tokens{cost}"
 
 

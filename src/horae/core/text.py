@@ -119,3 +119,11 @@ def clip(text: str, width: int) -> str:
 def pad(text: str, width: int) -> str:
     """The text with blanks behind it, up to that many cells. A longer text stays as it is: `clip` it first."""
     return text + " " * (width - display_width(text))
+
+
+def money_words(usd: float) -> str:
+    """An amount of dollars: in cents, or with as many digits as a small one has, to a millionth."""
+    if usd >= 1:
+        return f"${usd:,.2f}"
+    whole, _, part = f"{usd:.6f}".partition(".")
+    return f"${whole}.{part.rstrip('0').ljust(2, '0')}"

@@ -129,7 +129,7 @@ def test_a_limit_of_the_run_goes_before_what_it_told() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"turns": 1, "input": 5, "usd": 0.5}, "1 turn, 5 tokens, $0.5000"),
+        ({"turns": 1, "input": 5, "usd": 0.5}, "1 turn, 5 tokens, $0.50"),
         ({"turns": 2, "output": 1_234_567}, "2 turns, 1,234,567 tokens"),
         ({"usd": 0.0}, "0 turns, 0 tokens"),
     ],

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from horae.core.text import clean_name, clip, display_width, one_line, pad
+from horae.core.text import clean_name, clip, display_width, money_words, one_line, pad
 
 FAMILY = "👨\u200d👩\u200d👧"
 HEART = "❤\ufe0f"
@@ -108,3 +108,14 @@ def test_it_is_light_to_import() -> None:
                           capture_output=True, text=True, check=True)  # fmt: skip
     loaded = {name for name in done.stdout.split() if not name.startswith("horae")}
     assert loaded <= {"unicodedata", "__future__"}
+
+
+@pytest.mark.parametrize(
+    ("usd", "words"),
+    [
+        (0, "$0.00"), (0.000042, "$0.000042"), (0.0123, "$0.0123"), (0.1, "$0.10"), (0.25, "$0.25"), (2, "$2.00"),
+        (1234.567, "$1,234.57"), (0.0000001, "$0.00"), (0.9999999, "$1.00"),
+    ],
+)  # fmt: skip
+def test_money_has_the_digits_that_it_needs(usd: float, words: str) -> None:
+    assert money_words(usd) == words
