@@ -228,11 +228,12 @@ def test_a_replay_is_given_the_same_prompt_and_reaches_nobody(home: TestHome) ->
         job(home, "tides", "Report the tides.", script="data.sh", deliver="local")
         until(lambda: "tides" in home.jobs(), "the job is known")
         first = done(home, "tides")["run"]
-        answer = home.json("replay", first["id"], "--model", "large", "--wait")
+        answer = home.json("replay", "tides", "--model", "large", "--wait")
     assert server.calls[1].body["model"] == "acme/large-1"
     assert server.calls[0].messages == server.calls[1].messages
     assert "-First." in answer["diff"]
     assert "+Second." in answer["diff"]
+    assert answer["before"]["id"] == first["id"]
     assert answer["after"]["cost_usd"] > answer["before"]["cost_usd"]
 
 

@@ -9,6 +9,7 @@ import difflib
 from typing import Any
 
 from horae.app.jobs import NO_GATEWAY
+from horae.app.views import run_or_latest
 from horae.core.agentfacts import unknown_model
 from horae.core.identity import RUN_ID_CHARS
 from horae.errors import Invalid
@@ -25,7 +26,7 @@ def replay_run(home: Home, *, run: str, model: str | None = None) -> Json:
         raise Invalid(says, "`horae model` lists what there is", field="model", value=model)
     reader = home.read()
     try:
-        row = reader.find_run(run)
+        row = run_or_latest(reader, run)
         job = reader.find_job(row["job_id"], removed=True)
     finally:
         reader.close()

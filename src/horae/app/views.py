@@ -99,7 +99,7 @@ def run_log(home: Home, *, run: str) -> Json:
     """The result document of one run; of a job's latest when a job is named."""
     reader = home.read()
     try:
-        row = _run_or_latest(reader, run)
+        row = run_or_latest(reader, run)
         shown = reader.list_runs(job_id=None, state=None, limit=1, cursor=None, run_id=row["id"])["runs"][0]
         of = reader.occurrence_by_key(row["key"])
         return {
@@ -125,7 +125,8 @@ def find_run_of(reader: Reader, text: str) -> str | None:
         return None
 
 
-def _run_or_latest(reader: Reader, text: str) -> Record:
+def run_or_latest(reader: Reader, text: str) -> Record:
+    """The run that is meant: by its id, or of a job its latest one. Raises NotFound, Ambiguous."""
     try:
         return reader.find_run(text)
     except NotFound as error:

@@ -118,7 +118,7 @@ def _gone(house: House) -> bool:
 
 def options_replay(parser: ArgumentParser) -> None:
     """What `replay` takes."""
-    parser.add_argument("run", metavar="RUN", help="a run's id or a unique beginning of it")
+    parser.add_argument("run", metavar="RUN", help="a run's id or a unique beginning of it; a job: its latest run")
     parser.add_argument("--model", metavar="M", help="another model; without it the job's")
     parser.add_argument("--wait", action="store_true", help="wait for its end and show how the two differ")
 
