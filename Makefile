@@ -22,16 +22,19 @@ unexport PYTHONDONTWRITEBYTECODE
 export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/.cache/pyright
 
-.PHONY: help run install check lint types test test-all simulate coverage bench lock generate format clean
+.PHONY: help run browser install check lint types test test-all simulate coverage bench lock generate format clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: .venv/compiled ## start Horae on HOME_DIR (default .home, made with examples when absent); Ctrl-C stops it
+run: .venv/compiled .venv/browser ## start Horae on HOME_DIR (default .home, made with examples when absent); Ctrl-C stops it
 	@[ -e "$(HOME_DIR)/jobs" ] || $(BIN)/horae --home "$(HOME_DIR)" init --example
 	@exec $(BIN)/horae --home "$(HOME_DIR)" up $(ARGS)
 
-install: .venv/dev .venv/compiled ## everything that developing needs, in .venv
+browser: .venv/browser ## the browser's libraries, from npm, as the lock file says
+	@:
+
+install: .venv/dev .venv/compiled .venv/browser ## everything that developing needs, in .venv
 	@:
 
 check: install lint types ## format, lint, types, layers, tidiness, unit tests: before each commit
@@ -79,6 +82,10 @@ clean: ## remove all that was made here, except HOME_DIR
 
 .venv/run: requirements.lock requirements-uv.lock pyproject.toml tools/install.sh
 	@if [ -e .venv/dev ]; then $(MAKE) .venv/dev; else tools/install.sh requirements.lock; fi
+	@touch $@
+
+.venv/browser: package.json package-lock.json tools/browser.py .venv/run
+	@$(PY) tools/browser.py
 	@touch $@
 
 .venv/compiled: $(SOURCES) .venv/run

@@ -18,6 +18,7 @@ from horae.core.deliveryform import Delivery, delivery_of
 from horae.core.exclusion import Calendar
 from horae.core.retention import Retention, retention_of
 from horae.core.slug import NAMED, is_name
+from horae.core.webform import Web, web_of
 from horae.errors import Invalid, Trouble
 from horae.limits import CALENDAR_BYTES_MAX, DRAIN_S, PARALLEL_DEFAULT
 from horae.ports import Settings
@@ -42,6 +43,7 @@ KEYS: dict[str, tuple[type, str]] = {
     "alerts": (dict, "a table: to, fallback, remind, pause_after"),
     "quiet": (dict, "a table: hours, timezone, digest"),
     "heartbeat": (dict, "a table: url, every"),
+    "web": (dict, "a table: serve, host, port, hosts"),
     "link": (str, "the URL of the dashboard"),
     "delivery": (dict, "a table: give_up"),
     "providers": (dict, "a table of providers: services that answer model calls"),
@@ -98,6 +100,7 @@ def load(home: str, env: dict[str, str]) -> Settings:
         alerts=delivery.alerts,
         quiet=delivery.quiet,
         heartbeat=delivery.heartbeat,
+        web=_web(path, values.get("web", {})),
         link=delivery.link,
         give_up_s=delivery.give_up_s,
         agents=_agents(path, values),
@@ -137,6 +140,13 @@ def _store(path: str, values: Mapping[str, Any], env: Mapping[str, str]) -> str 
 def _retention(path: str, table: object) -> Retention:
     try:
         return retention_of(table)
+    except Invalid as error:
+        raise Invalid(f"{path}: {error.message}", error.hint, **{**error.details, "file": path}) from error
+
+
+def _web(path: str, table: object) -> Web:
+    try:
+        return web_of(table)
     except Invalid as error:
         raise Invalid(f"{path}: {error.message}", error.hint, **{**error.details, "file": path}) from error
 

@@ -274,7 +274,8 @@ class Gateway:
 
 
 def start(home: TestHome, *words: str, ready: bool = True, env: Mapping[str, str] | None = None) -> Gateway:
-    """Start `horae up` in a session of its own; wait until it is ready."""
+    """Start `horae up` in a session of its own; wait until it is ready. Without a port it serves no dashboard."""
+    words = words if "--port" in words else ("--no-web", *words)
     log = (home.logs or home.path.parent) / f"{home.path.name}-up-{time.monotonic_ns()}.log"
     with log.open("wb") as out:
         process = subprocess.Popen(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+from horae.app.access import add_token, end_token, make_link, sign_in, sign_out, touch
 from horae.app.apply import apply_folder
 from horae.app.asks import approve, deny
 from horae.app.cancel import cancel_run
@@ -12,6 +14,8 @@ from horae.app.exceptions import move_slot, skip_slot
 from horae.app.incidents import acknowledge
 from horae.app.jobs import add_job, edit_job, pause_jobs, remove_job, replace_text, resume_jobs
 from horae.app.models import use_model
+from horae.app.once import once
+from horae.app.propose import propose_job
 from horae.app.replay import replay_run
 from horae.app.resend import resend_run
 from horae.app.resolve import resolve_run
@@ -20,7 +24,7 @@ from horae.app.runs import run_job
 from horae.app.targets import open_target
 from horae.app.undo import undo
 
-VERBS: Mapping[str, Callable[..., dict[str, Any]]] = {
+DEEDS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "add": add_job,
     "edit": edit_job,
     "replace": replace_text,
@@ -42,4 +46,12 @@ VERBS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "prune": prune,
     "use_model": use_model,
     "open_target": open_target,
+    "propose": propose_job,
+    "make_link": make_link,
+    "sign_in": sign_in,
+    "sign_out": sign_out,
+    "add_token": add_token,
+    "end_token": end_token,
 }
+VERBS: Mapping[str, Callable[..., dict[str, Any]]] = {**DEEDS, "once": partial(once, DEEDS), "touch": touch}
+"""With what no face asks for by itself."""

@@ -6,6 +6,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
+from dataclasses import replace
 from io import TextIOWrapper
 from typing import Any, cast
 
@@ -50,12 +51,8 @@ def do_init(args: Namespace, output: Output) -> int:
 
 def options_up(parser: ArgumentParser) -> None:
     """What `up` takes."""
-    parser.add_argument(
-        "--no-web", action="store_true", help="without the dashboard (there is none yet in this version)"
-    )
-    parser.add_argument(
-        "--port", type=int, metavar="N", help="the dashboard's port (there is none yet in this version)"
-    )
+    parser.add_argument("--no-web", action="store_true", help="without the dashboard")
+    parser.add_argument("--port", type=int, metavar="N", help="the dashboard's port; 0 is any that is free")
 
 
 def do_up(args: Namespace, output: Output) -> int:
@@ -68,7 +65,11 @@ def do_up(args: Namespace, output: Output) -> int:
         with suppress(OSError):  # nobody reads it any more: the work goes on, and the log file has the rest
             output.text(text)
 
-    return up(house, echo=echo)
+    def web(said: Any) -> Any:
+        changed = {} if args.port is None else {"port": args.port}
+        return replace(said, **changed, **({"serve": False} if args.no_web else {}))
+
+    return up(house, echo=echo, web=web)
 
 
 def options_status(parser: ArgumentParser) -> None:

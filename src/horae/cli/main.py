@@ -57,6 +57,8 @@ COMMANDS = {  # name → (module, what it does)
     "secrets": ("secrets", "list names of secrets and who uses them, keep a value, or drop one"),
     "audit": ("audit", "check the journal, or hand it out signed"),
     "prune": ("audit", "take away what is older than the config says"),
+    "web": ("web", "serve the dashboard by itself; `up` does it beside its work"),
+    "open": ("web", "open the dashboard, by a link for one visit"),
     "service": ("service", "keep the gateway running: install, remove or look at its service"),
     "completions": ("completions", "print a completion script for bash, zsh or fish"),
     "version": ("house", "print the version"),

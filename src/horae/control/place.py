@@ -96,6 +96,13 @@ class HomeLock:
         os.pwrite(fd, json.dumps(who).encode(), 0)
         self._fd = fd
 
+    def tell(self, who: dict[str, Any]) -> None:
+        """Say more of who holds it."""
+        if self._fd is not None:
+            said = json.dumps(who).encode()
+            os.pwrite(self._fd, said, 0)
+            os.ftruncate(self._fd, len(said))
+
     def release(self) -> None:
         """Let go."""
         if self._fd is not None:

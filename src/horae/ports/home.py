@@ -12,6 +12,7 @@ from horae.core.exclusion import Calendar
 from horae.core.model import Claim, Job, Owner, Terms
 from horae.core.preflight import Facts
 from horae.core.retention import Retention
+from horae.core.webform import Web
 from horae.errors import Problem
 from horae.ports.outside import Clock, Folder, Key, Runner, Scripts, Shelf, Targets, Trust, Turns, Vault
 from horae.ports.reading import Past, Reader
@@ -63,6 +64,8 @@ class Settings:
     alerts: Alerts = field(default_factory=Alerts)
     quiet: Quiet | None = None
     heartbeat: Heartbeat | None = None
+    web: Web = field(default_factory=Web)
+    """Where the dashboard is served."""
     link: str | None = None
     """Where people reach the dashboard, without a slash at its end; None: messages have no link."""
     give_up_s: float = GIVE_UP_S

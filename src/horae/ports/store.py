@@ -16,6 +16,7 @@ from horae.core.delivery import Addressee, Manner, Parcel, Receipt
 from horae.core.equipment import Earlier, Given, Wish
 from horae.core.model import Claim, End, Ending, Job, Leaseholder, Owner, Terms
 from horae.errors import Stale
+from horae.ports.doors import Doors
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -395,6 +396,9 @@ class Tx(Protocol):
 
     @property
     def retention(self) -> Pruning: ...
+
+    @property
+    def doors(self) -> Doors: ...
 
 
 class Store(Protocol):

@@ -13,6 +13,7 @@ import sqlite3
 from horae.errors import Ambiguous, Invalid, NotFound, Trouble
 from horae.store.agentviews import AgentViews
 from horae.store.attention import waiting
+from horae.store.faceviews import FOUND, FaceViews, like
 from horae.store.gateways import LIVE_RUNS, due_by_labels, gateways, jobs_by_labels
 from horae.store.migrate import newer, steps, version
 from horae.store.posted import closed_targets, deliveries, find_incident, incidents, on_the_way
@@ -102,7 +103,7 @@ class File(sqlite3.Connection):
         return None if word == "ok" else str(word)
 
 
-class Reader(AgentViews):
+class Reader(AgentViews, FaceViews):
     """Questions to one home's store. Each answer is what was committed when it was asked."""
 
     def __init__(self, db: Looks) -> None:
@@ -112,11 +113,16 @@ class Reader(AgentViews):
         """Close the connection."""
         self._db.close()
 
-    def list_jobs(self, *, all: bool, state: str | None, limit: int, cursor: str | None) -> Json:
-        """Jobs by slug, one page: the `list` shape."""
+    def list_jobs(
+        self, *, all: bool, state: str | None, limit: int, cursor: str | None, search: str | None = None
+    ) -> Json:
+        """Jobs by slug, one page: the `list` shape. `search` stands in the slug, the name or the schedule."""
         unless_all = "" if all else "AND j.state <> 'completed'"
         where = "AND j.state = :state" if state is not None else unless_all
-        args = {"cursor": cursor or "", "limit": limit + 1, "state": state}
+        args: Json = {"cursor": cursor or "", "limit": limit + 1, "state": state}
+        if search:
+            where += FOUND
+            args["like"] = like(search.lower())
         rows = self._db.execute(LIST.format(where=where), args).fetchall()
         more = rows[limit - 1]["slug"] if len(rows) > limit else None
         return {"jobs": [job_json(row) for row in rows[:limit]], "cursor": more}

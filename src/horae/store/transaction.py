@@ -8,6 +8,7 @@ from horae.store.agents import Agents
 from horae.store.catalogue import Catalogue
 from horae.store.database import Db
 from horae.store.documents import Documents
+from horae.store.doors import Doors
 from horae.store.incidents import Incidents
 from horae.store.journal import Journal
 from horae.store.ledger import Ledger
@@ -32,3 +33,4 @@ class StoreTx:
         self.documents = Documents(db, now)
         self.zones = ZoneData(db, now, self.journal, self.jobs.plan)
         self.retention = Retention(db, now)
+        self.doors = Doors(db, now, self.journal)

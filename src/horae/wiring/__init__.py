@@ -109,12 +109,24 @@ class House:
             )
         return self._home  # pyright: ignore[reportReturnType]
 
+    def look_again(self, actor: str) -> None:
+        """For whoever keeps it: in whose name it works from now on, and whether a gateway runs now."""
+        self.actor = actor
+        if not self.cluster:
+            before, self._holder = self._holder, place.holder(self.path)
+            changed = before is not False and (before is None) != (self._holder is None)
+        else:
+            changed = False
+        if self._home is not None and (changed or self._home.actor != actor):
+            runs = self._home.gateway if self.cluster else self._holder is not None
+            self._home = load("wiring.assembly", "in_name_of")(self._home, actor, runs)
+
     def __del__(self) -> None:
         """A server is told that we go. A file needs no word, and to close it costs more than most commands."""
         if self._close is not None and self.cluster:
             self._close()
 
-    def call(self, verb: str, **args: object) -> dict[str, Any]:
+    def call(self, verb: str, /, **args: object) -> dict[str, Any]:
         """Have a use case done that changes something: by the gateway if there is one, else here."""
         self.exists()
         self.refuse_runs(verb)
@@ -137,7 +149,7 @@ class House:
                     return found
         return None
 
-    def ask(self, verb: str, **args: object) -> dict[str, Any]:
+    def ask(self, verb: str, /, **args: object) -> dict[str, Any]:
         """Ask the gateway."""
         return load("control.client", "ask")(
             self.path, verb, args, ANSWER_TIMEOUT_S * 12 if verb != "status" else ANSWER_TIMEOUT_S
@@ -147,6 +159,12 @@ class House:
         """A use case that only looks."""
         self.exists()
         return self._here(module, name, None, args)
+
+    def use(self, call: Callable[..., dict[str, Any]], **args: object) -> dict[str, Any]:
+        """The same, of a function that is there already."""
+        self.exists()
+        self.freshen()
+        return call(self.home, **args)
 
     def _here(self, module: str, name: str, verb: str | None, args: Mapping[str, object]) -> dict[str, Any]:
         try:
@@ -186,6 +204,6 @@ def open_house(option: str | None) -> House:
     return House(option)
 
 
-def up(house: House, *, echo: Any) -> int:
+def up(house: House, *, echo: Any, web: Any) -> int:
     """Run the gateway in the foreground; returns the exit status."""
-    return load("wiring.service", "run_gateway")(house.path, echo)
+    return load("wiring.service", "run_gateway")(house.path, echo, web)

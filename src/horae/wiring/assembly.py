@@ -46,6 +46,11 @@ def assemble(home: str, *, actor: str, gateway: bool) -> tuple[Home, Callable[[]
     return replace(whole, gateway=anybody_alive(whole)) if backing.shared else whole, close
 
 
+def in_name_of(home: Home, actor: str, gateway: bool) -> Home:
+    """The same home for somebody else."""
+    return replace(home, actor=actor, gateway=gateway)
+
+
 def facts_of(settings: Settings, store: Store, runner: ProcessRunner) -> Callable[[Job], Facts]:
     """What preflight must know. The copy of a cluster's scripts is brought up to date first: no gateway may do that here."""
     if settings.store is None:

@@ -23,6 +23,7 @@ from horae.clock import SystemClock
 from horae.control.place import HomeLock
 from horae.control.server import serving
 from horae.core.model import Owner, Terms
+from horae.core.webform import Web
 from horae.engine.addressing import hearers
 from horae.engine.gateway import Gateway
 from horae.engine.lease import Lease
@@ -47,6 +48,7 @@ from horae.wiring.assembly import home_over, scripts_of, skills_of
 from horae.wiring.backing import SharedDatabase, backing_of
 from horae.wiring.daily import Daily
 from horae.wiring.desk import desk_of
+from horae.wiring.doorway import doorway
 from horae.wiring.heartbeat import heartbeat_of, is_well
 from horae.wiring.mending import Mending, take_in, tell_held
 from horae.wiring.notify import Notifier
@@ -57,12 +59,12 @@ PROGRESS_FROM, PROGRESS_EVERY = 2000, 5000  # job files that are read: fewer go 
 log = logging.getLogger("horae")
 
 
-def run_gateway(home: str, echo: Callable[[str], None]) -> int:
-    """Run until stopped. Returns the exit status."""
-    return asyncio.run(_serve(home, echo))
+def run_gateway(home: str, echo: Callable[[str], None], web: Callable[[Web], Web]) -> int:
+    """Run until stopped. `web` says what differs from the settings about the dashboard. Returns the exit status."""
+    return asyncio.run(_serve(home, echo, web))
 
 
-async def _serve(home: str, echo: Callable[[str], None]) -> int:
+async def _serve(home: str, echo: Callable[[str], None], web: Callable[[Web], Web]) -> int:
     settings = load(home, config.environment())
     notifier = Notifier(settings.env)
     clock = SystemClock()
@@ -73,7 +75,8 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         stack.callback(backing.close)
         stack.callback(end_told)
         lock = HomeLock(home, shared=backing.shared)
-        lock.take({"pid": os.getpid(), "since": since.isoformat(timespec="seconds"), "version": __version__})
+        holder = {"pid": os.getpid(), "since": since.isoformat(timespec="seconds"), "version": __version__}
+        lock.take(holder)
         stack.callback(lock.release)
         stack.callback(clock.close)
         store = backing.open(clock, owner.id)
@@ -123,6 +126,10 @@ async def _serve(home: str, echo: Callable[[str], None]) -> int:
         await asyncio.to_thread(desk.warm)
         await runner.warm()
         stack.enter_context(Agents(whole, runner, partial(hearers, ports), store.listen))
+        door = doorway(web(settings.web), home, settings.env, echo)
+        if door is not None:
+            stack.callback(door.close)
+            lock.tell({**holder, "web": door.address})
         echo("ready: runs are shown as they end; Ctrl-C stops")
         notifier.ready()
         async with (

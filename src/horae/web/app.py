@@ -1,0 +1,42 @@
+"""The application: guard, routes, refusals. What each route does stands in `rest/` and `pages/`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+
+from horae import __version__
+from horae.errors import Problem
+from horae.web import problem
+from horae.web.given import Given
+from horae.web.guard import Guard
+from horae.web.pages import PAGES
+from horae.web.rest import ROUTES
+
+STATIC = Path(__file__).parent / "static"
+
+
+def create_app(given: Given) -> FastAPI:
+    """Everything that is served over HTTP, over one home."""
+    app = FastAPI(
+        title="Horae",
+        version=__version__,
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.given = given
+    app.add_exception_handler(Problem, problem.of_problem)
+    app.add_exception_handler(RequestValidationError, problem.of_validation)
+    app.add_exception_handler(HTTPException, problem.of_http)
+    for router in ROUTES:
+        app.include_router(router, prefix="/api/v1")
+    for router in PAGES:
+        app.include_router(router)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.add_middleware(Guard, given=given)
+    return app

@@ -1,0 +1,9 @@
+"""The dashboard's pages: one small file for each."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from horae.web.pages import today
+
+PAGES: tuple[APIRouter, ...] = (today.router,)

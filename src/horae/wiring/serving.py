@@ -1,0 +1,68 @@
+"""The dashboard as a process: its own half of `wiring/doorway.py`, or by itself with `horae web`.
+
+It ends when it is asked to, when the gateway that started it is gone (its standard input is closed then), and when nobody
+has visited it for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+import uvicorn
+
+from horae import config
+from horae.settings import load
+from horae.web.app import create_app
+from horae.web.given import Given
+from horae.wiring.doorway import address_of, listen
+from horae.wiring.gate import HomeGate
+
+IDLE_S = 900.0
+LOOK_EVERY_S = 5.0
+GRACEFUL_S = 2
+
+
+def serve_web(home: str, *, fd: int | None, host: str | None, port: int | None, echo: Callable[[str], object]) -> int:
+    """Serve until stopped. `fd` is a listening socket that somebody else holds; without one it makes its own."""
+    settings = load(home, config.environment())
+    web = replace(settings.web, host=host or settings.web.host, port=settings.web.port if port is None else port)
+    sock = listen(web) if fd is None else socket.socket(fileno=fd)
+    given = Given(
+        gate=HomeGate(home),
+        home=home,
+        hosts=(web.host, *web.hosts),
+        link=settings.link,
+        timezone=settings.timezone,
+        address=address_of(sock),
+    )
+    if fd is None:
+        echo(given.address)
+    asyncio.run(_serve(given, sock, attended=fd is not None))
+    return 0
+
+
+async def _serve(given: Given, sock: socket.socket, *, attended: bool) -> None:
+    app = create_app(given)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=GRACEFUL_S,
+        )
+    )
+
+    def leave() -> None:
+        server.should_exit = True
+
+    loop = asyncio.get_running_loop()
+    if attended:
+        loop.add_reader(sys.stdin.fileno(), leave)  # nothing is ever written to it
+        given.idle.watch(loop, IDLE_S, LOOK_EVERY_S, leave)
+    await server.serve(sockets=[sock])
