@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(level)
         # Two of them at once would measure and disturb each other: all go to one worker, beside the others' tests.
         if item.get_closest_marker("integration") and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group("integration"))
+            item.add_marker(pytest.mark.xdist_group("web" if item.path.parent.name == "web" else "integration"))
 
 
 # --- a skip may be convenient at home; in CI a missing server is an error

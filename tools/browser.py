@@ -16,7 +16,6 @@ PLACE = ROOT / ".cache" / "browser"
 LIB = ROOT / "src" / "horae" / "web" / "static" / "lib"
 FILES = {  # what is loaded ← where its package has it
     "htmx.js": "htmx.org/dist/htmx.min.js",
-    "hx-sse.js": "htmx.org/dist/ext/hx-sse.min.js",
     "htmx.LICENSE": "htmx.org/LICENSE",
     "pico.css": "@picocss/pico/css/pico.min.css",
     "pico.LICENSE": "@picocss/pico/LICENSE.md",
