@@ -13,6 +13,7 @@ import pytest
 from horae.core.agentform import TABLES as OF_AGENTS
 from horae.core.deliveryform import TABLES
 from horae.core.retention import Retention
+from horae.core.webform import Web
 from horae.errors import Invalid, Trouble
 from horae.limits import CALENDAR_BYTES_MAX, DRAIN_S, PARALLEL_DEFAULT
 from horae.settings import KEYS, host_timezone, load
@@ -35,6 +36,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     text = 'timezone = "Asia/Tokyo"\nparallel = 3\ncommands = ["true"]\npass_env = ["A"]\ndrain = "1m 30s"\n'
     text += 'store = "postgresql://anna:secret@db.example/horae"\nlabels = ["gpu", "eu", "gpu"]\n'
     text += 'retention = {output = "7d", journal = "forever"}\non_stop = "end"\nlandlock = "off"\n'
+    text += 'web = {serve = "off", host = "::1", port = 0, hosts = ["Horae.example.org"]}\n'
     text += 'keyring = "on"\n[groups]\ngpu = 2\n[calendars.nights]\nhours = ["22:00-07:00"]\n'
     others = (*TABLES, *OF_AGENTS)  # test_settings_delivery.py, test_settings_agents.py
     assert all(key in text for key in KEYS if key not in others)
@@ -46,6 +48,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         "postgresql://anna:secret@db.example/horae", ("eu", "gpu"), {"gpu": 2},
     )  # fmt: skip
     assert (found.on_stop, found.landlock) == ("end", False)
+    assert found.web == Web(serve=False, host="::1", port=0, hosts=("horae.example.org",))
     kept = found.retention
     assert (kept.output, kept.runs, kept.journal) == (7 * 86_400, Retention().runs, None)
     assert found.calendars["nights"].reason(datetime(2026, 3, 2, 14, tzinfo=UTC), "Asia/Tokyo") == "22:00-07:00"

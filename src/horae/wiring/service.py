@@ -15,6 +15,7 @@ import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
+from typing import Any
 
 from horae import __version__, config
 from horae.app.reload import reload
@@ -48,7 +49,7 @@ from horae.wiring.assembly import home_over, scripts_of, skills_of
 from horae.wiring.backing import SharedDatabase, backing_of
 from horae.wiring.daily import Daily
 from horae.wiring.desk import desk_of
-from horae.wiring.doorway import doorway
+from horae.wiring.doorway import Doorway, doorway
 from horae.wiring.heartbeat import heartbeat_of, is_well
 from horae.wiring.mending import Mending, take_in, tell_held
 from horae.wiring.notify import Notifier
@@ -118,18 +119,11 @@ async def _serve(home: str, echo: Callable[[str], None], web: Callable[[Web], We
         heartbeat = heartbeat_of(settings)
         answers = Answers(whole, gateway, runner, since, trouble, store.path, heartbeat)
         await stack.enter_async_context(serving(home, lock.number, answers.verbs(), config.below_shim))
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # HUP: its terminal was closed
-            if signal.getsignal(number) != signal.SIG_IGN:  # nohup means what it says
-                asyncio.get_running_loop().add_signal_handler(
-                    number, _asked_to_stop, gateway, writer, notifier, settings.drain_s
-                )
+        _heed_signals(partial(_asked_to_stop, gateway, writer, notifier, settings.drain_s))
         await asyncio.to_thread(desk.warm)
         await runner.warm()
         stack.enter_context(Agents(whole, runner, partial(hearers, ports), store.listen))
-        door = doorway(web(settings.web), home, settings.env, echo)
-        if door is not None:
-            stack.callback(door.close)
-            lock.tell({**holder, "web": door.address})
+        _open_door(stack, lock, holder, doorway(web(settings.web), home, settings.env, echo))
         echo("ready: runs are shown as they end; Ctrl-C stops")
         notifier.ready()
         async with (
@@ -145,6 +139,18 @@ def redact_of(settings: Settings) -> Callable[[str], str]:
     """What takes secrets out of texts that leave; by those that stand in `secrets.toml` at that time."""
     secrets = SecretFile.of(settings)
     return lambda text: secrets.redactor().text(text)
+
+
+def _heed_signals(asked: Callable[[], None]) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # HUP: its terminal was closed
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup means what it says
+            asyncio.get_running_loop().add_signal_handler(number, asked)
+
+
+def _open_door(stack: AsyncExitStack, lock: HomeLock, holder: dict[str, Any], door: Doorway | None) -> None:
+    if door is not None:
+        stack.callback(door.close)
+        lock.tell({**holder, "web": door.address})
 
 
 def _terms(settings: Settings) -> Terms:
