@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -103,3 +104,34 @@ def visit(made: Any, served: Served, **context: Any) -> Any:
     page.goto(served.link())
     page.wait_for_url(f"{served.address}/")
     return page
+
+
+AXE = Path(__file__).parents[2] / ".cache" / "browser" / "node_modules" / "axe-core" / "axe.min.js"
+AXE_OPTIONS = {"resultTypes": ["violations"], "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
+
+
+def axe(page: Any, within: str | None = None) -> None:
+    """Nothing on the page keeps people out. The page's context must be made with `bypass_csp=True`."""
+    if not page.evaluate("typeof axe === 'object'"):
+        page.add_script_tag(path=str(AXE))
+    asked = [within, AXE_OPTIONS]
+    found = page.evaluate("([within, options]) => axe.run(within ?? document, options)", asked)["violations"]
+    told = [
+        f"{one['id']} ({one['impact']}): {one['help']}\n    {node['html'][:300]}\n    {node.get('failureSummary', '')[:400]}"
+        for one in found
+        for node in one["nodes"][:4]
+    ]
+    assert not told, f"{page.url}:\n" + "\n".join(told)
+
+
+LOOKS = (("light", 1280, 900), ("dark", 1280, 900), ("light", 360, 740), ("dark", 360, 740))
+
+
+def accessible(page: Any) -> None:
+    """The page as it stands is accessible, and fits, in light and dark, wide and on a phone."""
+    for scheme, width, height in LOOKS:
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.set_viewport_size({"width": width, "height": height})
+        axe(page)
+        too_wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert too_wide <= 0, f"{page.url} at {width} px is {too_wide} px too wide"

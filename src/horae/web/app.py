@@ -15,6 +15,7 @@ from horae.web import problem
 from horae.web.given import Given
 from horae.web.guard import Guard
 from horae.web.pages import PAGES
+from horae.web.pages.refusal import for_people
 from horae.web.rest import ROUTES
 
 STATIC = Path(__file__).parent / "static"
@@ -30,9 +31,9 @@ def create_app(given: Given) -> FastAPI:
         redoc_url=None,
     )
     app.state.given = given
-    app.add_exception_handler(Problem, problem.of_problem)
+    app.add_exception_handler(Problem, for_people(problem.of_problem))
     app.add_exception_handler(RequestValidationError, problem.of_validation)
-    app.add_exception_handler(HTTPException, problem.of_http)
+    app.add_exception_handler(HTTPException, for_people(problem.of_http))
     for router in ROUTES:
         app.include_router(router, prefix="/api/v1")
     for router in PAGES:

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from horae.web.pages import today
+from horae.web.pages import frame, today
 
-PAGES: tuple[APIRouter, ...] = (today.router,)
+PAGES: tuple[APIRouter, ...] = (frame.router, today.router)

@@ -1,11 +1,14 @@
 """Templates to answers. Everything is escaped; times are shown in the zone of the home.
 
-A template finds `who`, `here` (the path), `csrf`, `home`, `version` and what its page hands it; `asset("x.js")` is the address
-of a file of ours that may be kept for ever, since it changes with the file.
+A template finds `who`, `here` (the path), `csrf`, `home`, `timezone`, `version` and what its page hands it;
+`asset("x.js")` is the address of a file of ours that may be kept for ever, since it changes with the file; `can("pause")`
+says whether whoever looks may do that, so that nobody sees a button that would be refused; `frame()` is what stands around
+each page (is the gateway alive, how much waits), asked for only by whole pages.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -16,10 +19,24 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 
 from horae import __version__
-from horae.web.pages.words import FILTERS
+from horae.app.usecases import permitted
+from horae.core.access import NOBODY, Who
+from horae.errors import Problem
+from horae.web.pages.words import filters
 
+Json = dict[str, Any]
 WEB = Path(__file__).parents[1]
 STATIC = WEB / "static"
+UNKNOWN_FRAME: Mapping[str, Any] = {"alive": None, "waiting": 0, "running": 0, "since": None, "problems": ()}
+PAGES = (  # path, word, the key behind `g`
+    ("/", "Today", "t"),
+    ("/calendar", "Calendar", "c"),
+    ("/jobs", "Jobs", "j"),
+    ("/runs", "Runs", "r"),
+    ("/trends", "Trends", "n"),
+    ("/health", "Health", "h"),
+    ("/journal", "Journal", "o"),
+)
 
 
 @lru_cache
@@ -31,8 +48,8 @@ def asset(name: str) -> str:
 
 
 @lru_cache
-def environment() -> Environment:
-    """The templates."""
+def environment(timezone: str = "UTC") -> Environment:
+    """The templates, for a home of that zone."""
     made = Environment(
         loader=FileSystemLoader(WEB / "templates"),
         autoescape=True,
@@ -40,25 +57,69 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(FILTERS)
-    made.globals["asset"] = asset
+    known: dict[str, Any] = {"asset": asset, "pages": PAGES, "version": __version__}
+    of: Any = made  # the library says nothing about the types of these two
+    of.filters.update(filters(timezone))
+    of.globals.update(known)
     return made
+
+
+def may(who: Who) -> Callable[[str], bool]:
+    """Whether somebody may use a use case."""
+
+    def can(name: str) -> bool:
+        try:
+            permitted(who, name)
+        except Problem:
+            return False
+        return True
+
+    return can
+
+
+def status_of(request: Request) -> Json:
+    """How the home is doing, asked once for each request."""
+    found = getattr(request.state, "status", None)
+    if found is None:
+        found = request.app.state.given.gate.do(request.state.who, "status")
+        request.state.status = found
+    return found
+
+
+def frame_of(request: Request) -> Mapping[str, Any]:
+    """What stands around each page. Where it cannot be told, the page is shown all the same."""
+    if getattr(request.state, "who", NOBODY).role is None:
+        return UNKNOWN_FRAME
+    try:
+        status = status_of(request)
+    except Problem:
+        return UNKNOWN_FRAME
+    gateway = status["gateway"]
+    return {
+        "alive": gateway["alive"],
+        "since": gateway["since"],
+        "waiting": len(status["waiting"]),
+        "running": len(status["live_runs"]),
+        "problems": status["problems"],
+    }
 
 
 def render(request: Request, name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """A page, or a part of one."""
     given = request.app.state.given
+    who = getattr(request.state, "who", NOBODY)
     text = (
-        environment()
+        environment(given.timezone)
         .get_template(name)
         .render(
-            who=request.state.who,
+            who=who,
+            can=may(who),
+            frame=lambda: frame_of(request),
             here=request.url.path,
             csrf=getattr(request.state, "csrf", ""),
             home=given.home,
             timezone=given.timezone,
-            version=__version__,
             **values,
         )
     )
-    return HTMLResponse(text, status_code=status)
+    return HTMLResponse(text, status_code=status, headers={"Vary": "HX-Request", "Cache-Control": "no-store"})

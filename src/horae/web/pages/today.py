@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.requests import Request
 
 from horae.core.access import NOBODY
-from horae.web.caller import Caller, GateOf
+from horae.web.caller import GateOf
 from horae.web.guard import COOKIE
+from horae.web.pages.render import render
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/")
-def today(who: Caller, gate: GateOf) -> HTMLResponse:
-    return HTMLResponse(f"<p>{who.name}: {gate.do(who, 'status')['next_due']}")
+def today(request: Request) -> HTMLResponse:
+    return render(request, "today.html")
 
 
 @router.get("/sign-in")
