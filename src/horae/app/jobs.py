@@ -89,9 +89,11 @@ def gone_words(row: Record) -> str:
     return f"it was removed at {from_us(row['removed_at']).astimezone(UTC):%Y-%m-%d %H:%M:%SZ}"
 
 
-def add_job(home: Home, *, schedule: str, fields: Mapping[str, Any], paused: bool = False) -> Json:
-    """Make a job. `fields` are keys of a job file, in the forms that the file takes."""
-    if not any(fields.get(key) for key in ("prompt", "script", "command")):
+def add_job(
+    home: Home, *, schedule: str, fields: Mapping[str, Any], paused: bool = False, text: str = EMPTY_FILE
+) -> Json:
+    """Make a job. `fields` are keys of a job file, in the forms that the file takes; `text` is what they are set in."""
+    if text == EMPTY_FILE and not any(fields.get(key) for key in ("prompt", "script", "command")):
         raise Invalid(
             "it is not said what to do",
             "write a prompt, name a script in scripts/ with --script, or a program with --command",
@@ -105,7 +107,7 @@ def add_job(home: Home, *, schedule: str, fields: Mapping[str, Any], paused: boo
     slug = unique_slug(slug_of(name), TakenNames(home.folder))
     head = {"id": new_job_id(home.entropy(6)), "name": name, "schedule": parsed.written, "timezone": timezone}
     try:
-        text = edit(EMPTY_FILE, {**{key: value for key, value in fields.items() if value is not None}, **head})
+        text = edit(text, {**{key: value for key, value in fields.items() if value is not None}, **head})
         job = read(text, file=f"jobs/{slug}.md", slug=slug, default_timezone=timezone)
         planned = plan_of(job, None, now)
     except Invalid as error:

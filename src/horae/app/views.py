@@ -13,16 +13,20 @@ from horae.app.upcoming import upcoming
 from horae.core.cadence import DAMAGE
 from horae.core.definition import described
 from horae.core.instants import to_us
-from horae.errors import Ambiguous, NotFound, Problem
+from horae.errors import Ambiguous, Invalid, NotFound, Problem
 from horae.ports import Home, Reader, Record
 
 Json = dict[str, Any]
 T = TypeVar("T")
+STRIP = 60
 NO_POLICY = {"gap": None, "repeat": None}
 
 
-def show_job(home: Home, *, job: str, prompt: bool = False) -> Json:
-    """One job: its definition, what it resolves to, its state, and its next slots; with `prompt`, what would be sent."""
+def show_job(home: Home, *, job: str, prompt: bool = False, full: bool = False) -> Json:
+    """One job: its definition, what it resolves to, its state, and its next slots; with `prompt`, what would be sent.
+
+    With `full` there are its file's `text`, its agent's `notes`, and a `strip` of its latest occurrences too.
+    """
     found = find(home, job)
     row = found.row
     reader = home.read()
@@ -32,6 +36,7 @@ def show_job(home: Home, *, job: str, prompt: bool = False) -> Json:
         slots = _if_sound(lambda: upcoming(row, planned, now, 5, calendars), list[Json]())
         listed = reader.job(row["id"])
         runs = reader.list_runs(job_id=row["id"], state=None, limit=5, cursor=None)["runs"]
+        more = _full(home, reader, row) if full else Json()
     finally:
         reader.close()
     resolved: Json = {"model": None, "tools": [], "targets": [], "alerts": [], "limits": {}, "argv": [], "problems": []}
@@ -63,7 +68,17 @@ def show_job(home: Home, *, job: str, prompt: bool = False) -> Json:
         "runs": runs,
         "file": f"jobs/{row['slug']}.md",
         "prompt": sent,
+        **more,
     }
+
+
+def _full(home: Home, reader: Reader, row: Record) -> Json:
+    """What only a page of one job shows; no text where the file is gone or is none that can be read."""
+    try:
+        text = home.folder.read(row["slug"])
+    except (NotFound, Invalid):
+        text = None
+    return {"text": text, "notes": reader.notes(row["id"]), "strip": reader.strips([row["id"]], STRIP)[row["id"]]}
 
 
 def _resolved(home: Home, targets: Sequence[str], origin: str | None) -> list[str]:

@@ -19,6 +19,7 @@ from horae.store.migrate import newer, steps, version
 from horae.store.posted import closed_targets, deliveries, find_incident, incidents, on_the_way
 from horae.store.rows import local, zulu
 from horae.store.shapes import ambiguous, job_json, run_json
+from horae.store.stripviews import StripViews
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class File(sqlite3.Connection):
         return None if word == "ok" else str(word)
 
 
-class Reader(AgentViews, FaceViews):
+class Reader(AgentViews, StripViews, FaceViews):
     """Questions to one home's store. Each answer is what was committed when it was asked."""
 
     def __init__(self, db: Looks) -> None:
