@@ -7,12 +7,13 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
 
 HOME_DIR ?= .home
-WORKERS ?= 2
+# More than the usual two cores: half of the time of real gateways and browsers is waiting.
+WORKERS ?= 4
 ARGS ?=
 
 BIN := .venv/bin
 PY := $(BIN)/python
-PYTEST := $(PY) -m pytest -n $(WORKERS) --dist loadgroup
+PYTEST := $(PY) -m pytest -n $(WORKERS)
 SOURCES := $(shell find src -name '*.py')
 
 # Where this is set, every start of every test compiles the whole package again.

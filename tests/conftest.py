@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import ipaddress
 import os
 import signal
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
@@ -40,9 +43,48 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for level in _levels(item.path):
             item.add_marker(level)
-        # Two of them at once would measure and disturb each other: all go to one worker, beside the others' tests.
-        if item.get_closest_marker("integration") and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group("web" if item.path.parent.name == "web" else "integration"))
+    items.sort(key=_turn)
+
+
+# --- who runs what: tests that wait or take long go first, so that the many short ones fill up what is left at the end
+
+
+def _turn(item: pytest.Item) -> int:
+    if _shared(item.nodeid) is not None:
+        return 0
+    if item.get_closest_marker("integration") or item.get_closest_marker("docs"):
+        return 1
+    return 2 if item.path.name in ("test_style.py", "test_tidy.py") or item.get_closest_marker("simulation") else 3
+
+
+@functools.cache
+def _says_module(path: Path) -> bool:
+    return 'scope="module"' in path.read_text(encoding="utf-8")
+
+
+def _shared(nodeid: str) -> str | None:
+    """What a test must not be separated from: its file, where tests share a fixture; one browser serves all of web/."""
+    path = nodeid.partition("::")[0]
+    if path.startswith("tests/integration/web/"):
+        return "web"
+    return path if _says_module(ROOT / path) else None
+
+
+class _Scheduling(LoadScopeScheduling):
+    """One test at a time to whichever worker is free, except what belongs together.
+
+    Not `--dist loadgroup`: its groups are written into a test's id, which pytest 9 does not let xdist 3.8 do, so that
+    each worker would set up what a file's tests share.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return _shared(nodeid) or nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    config.option.loadscopereorder = False  # the order is that of `_turn`
+    return _Scheduling(config, log)
 
 
 # --- a skip may be convenient at home; in CI a missing server is an error
