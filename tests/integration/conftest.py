@@ -10,5 +10,8 @@ from tests.support.process import TestHome, new_home
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> TestHome:
-    return new_home(tmp_path / "home")
+def home(request: pytest.FixtureRequest, tmp_path: Path) -> TestHome:
+    """Where a module says INSIDE, its commands are run by this process: it is about what they do, not how they start."""
+    made = new_home(tmp_path / "home")
+    made.inside = getattr(request.module, "INSIDE", False)
+    return made

@@ -14,6 +14,8 @@ from tests.support.process import TestHome, running, until
 KEY = "a-key-of-a-provider-1234567890"
 COMMAND = """
 import json, os, sys, urllib.request
+
+INSIDE = True
 body = {"model": "dear", "messages": [{"role": "user", "content": sys.stdin.read()}]}
 head = {"x-api-key": os.environ["KEY"], "Content-Type": "application/json"}
 call = urllib.request.Request(os.environ["BASE"] + "/chat/completions", json.dumps(body).encode(), head)

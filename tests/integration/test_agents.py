@@ -11,6 +11,7 @@ from typing import Any
 from tests.support.modelserver import ModelServer, Step, call, say, status
 from tests.support.process import TestHome, running, start, until
 
+INSIDE = True
 KEY = "a-key-of-a-provider-1234567890"
 
 

@@ -9,6 +9,8 @@ from tests.integration.test_agents import done, job, prepared
 from tests.support.modelserver import Asked, ModelServer, Step, call, say
 from tests.support.process import TestHome, running, until
 
+INSIDE = True
+
 
 def skill(home: TestHome, name: str, text: str, head: str = "") -> None:
     folder = home.path / "skills" / name

@@ -11,6 +11,7 @@ from tests.support.postgres import take_database
 from tests.support.process import TestHome, new_home, running, until
 from tests.support.servers import server_or_skip
 
+INSIDE = True
 ID = "0c1d2e3f4a5b"
 
 
@@ -21,6 +22,7 @@ def cluster(tmp_path: Path) -> Iterator[TestHome]:
         database = take_database()
     home = new_home(tmp_path / "home")
     home.config(f'store = "{database.url}"\ntimezone = "Europe/Paris"\n')
+    home.inside = INSIDE
     yield home
     database.give_back()
 

@@ -15,6 +15,7 @@ from tests.support.postgres import take_database
 from tests.support.process import TestHome, new_home, running, start, until
 from tests.support.servers import server_or_skip
 
+INSIDE = True
 HEARD = re.compile("the gateway was last heard of at .*, and none began before ")
 
 
@@ -70,6 +71,7 @@ def cluster(tmp_path: Path) -> Iterator[TestHome]:
         database = take_database()
     home = new_home(tmp_path / "home")
     home.config(f'store = "{database.url}"\ntimezone = "Europe/Paris"\ncommands = ["true"]\n')
+    home.inside = INSIDE
     yield home
     database.give_back()
 

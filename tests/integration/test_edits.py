@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.process import TestHome, running, until, without_id
 
+INSIDE = True
 COMMENTED = """\
 ---
 # Who owns this: the harbour office

@@ -8,6 +8,8 @@ import subprocess
 
 from tests.support.process import TestHome, finish, running, start, until
 
+INSIDE = True
+
 
 def a_live_run(home: TestHome) -> str:
     home.script("long.sh", "echo begun\nsleep 60\n")

@@ -19,6 +19,7 @@ import pytest
 from tests.support.process import TestHome, finish, new_home, running, start, until
 from tests.support.shims import shim_of
 
+INSIDE = True
 LOG_KEYS = {
     *("run", "occurrence", "message", "stdout", "stderr", "stdout_cut_bytes", "stderr_cut_bytes", "pruned", "activity")
 }

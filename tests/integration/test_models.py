@@ -6,6 +6,7 @@ import tomllib
 
 from tests.support.process import TestHome, running
 
+INSIDE = True
 CONFIG = """
 [providers.local]
 kind = "openai"

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from tests.support.process import TestHome, running, until
 
+INSIDE = True
+
 
 def tree(home: TestHome, *apart: str) -> set[str]:
     """Every file of the home outside the given folders."""

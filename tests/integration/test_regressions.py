@@ -21,6 +21,7 @@ import pytest
 from tests.support.process import Gateway, TestHome, finish, running, start, until
 from tests.support.shims import shims
 
+INSIDE = True
 PARIS, NEW_YORK = "Europe/Paris", "America/New_York"
 MARK = 'echo "$HORAE_JOB_NAME $HORAE_OCCURRENCE_KEY $HORAE_LATENESS_S $HORAE_MISSED" >> "$HORAE_HOME/marks"\n'
 HOLD = MARK + 'while [ ! -e "$HORAE_HOME/go" ]; do sleep 0.05; done\n'

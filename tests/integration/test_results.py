@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.support.process import TestHome, running
 
+INSIDE = True
+
 
 def test_S7_each_run_has_its_result_document_under_its_job(home: TestHome) -> None:
     home.script(

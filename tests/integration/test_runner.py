@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import resource
 import signal
@@ -79,6 +80,7 @@ def test_a_machine_without_room_for_a_process_is_told_from_a_program_that_cannot
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 
     async def story() -> None:
+        gc.collect()  # what earlier tests have left open is closed now, and makes no room in the middle
         lowest = os.dup(0)
         os.close(lowest)
         resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))  # no file can be opened any more

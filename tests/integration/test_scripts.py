@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.process import TestHome, running, until
 
+INSIDE = True
+
 
 def add(home: TestHome, name: str, text: str, *words: str) -> str:
     """A job whose script says this; returns its slug."""

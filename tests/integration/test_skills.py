@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.support.process import TestHome
 
+INSIDE = True
 MODEL = (
     '[providers.local]\nkind = "openai"\nbase_url = "http://127.0.0.1:9/v1"\n'
     '[models.small]\nprovider = "local"\nid = "a"\n[agents]\nmodel = "small"\n'

@@ -13,6 +13,8 @@ from horae.control.client import ask
 from tests.support.process import Gateway, TestHome, finish, running, start, until
 from tests.support.shims import gone, parent_of, shim_of, shims
 
+INSIDE = True
+
 
 def begun(home: TestHome, script: str, wall: str = "1h", **keys: str) -> tuple[Gateway, str]:
     """A run that goes on, and its gateway."""
@@ -67,7 +69,7 @@ def test_U10_what_ends_while_no_gateway_is_there_is_collected(home: TestHome) ->
 def test_U10_a_run_that_goes_on_is_adopted_with_its_output(home: TestHome) -> None:
     run = orphaned(home, 'echo one; until [ -e "$HORAE_HOME/go" ]; do sleep 0.05; done; echo two\n')
     with running(home):
-        assert home.json("status")["live_runs"] == [{"run": run, "job": "long"}]
+        until(lambda: home.json("status")["live_runs"] == [{"run": run, "job": "long"}], "it is adopted")
         until(lambda: so_far(home, run) == "one\n", "what it printed before is shown")
         (home.path / "go").touch()
         ended = home.ended(run)

@@ -88,7 +88,7 @@ class TestHome:
     path: Path
     env: dict[str, str] = field(default_factory=dict)
     inside: bool = False
-    """Commands are run by this process, not as programs of their own."""
+    """Commands are run by this process, not as programs of their own; but a gateway and what reads its input are."""
     logs: Path | None = None
     """Where gateways' output goes; beside the home when not given."""
 
@@ -102,7 +102,8 @@ class TestHome:
 
     def horae(self, *words: str, status: int | None = 0, stdin: str = "", **env: str) -> Answer:
         """Run the program. `status` is what is expected, None for whatever comes."""
-        answer = self._inside(words, env) if self.inside else self._outside(words, stdin, env)
+        here = self.inside and not stdin and "up" not in words
+        answer = self._inside(words, env) if here else self._outside(words, stdin, env)
         assert "Traceback" not in answer.out + answer.err, answer
         assert status is None or answer.status == status, answer
         return answer

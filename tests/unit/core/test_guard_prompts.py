@@ -253,6 +253,6 @@ HOSTILE = [
 def test_no_text_takes_long(piece: str) -> None:
     text = "horae kill rm ignore authorized_keys curl .env\n" + (piece * 1_048_576)[:1_048_576]
     for where in ("prompt", "script"):
-        began = time.perf_counter()
+        began = time.process_time()  # of this process alone: others may be busy beside it
         scan(text, where)
-        assert time.perf_counter() - began < 10.0  # what goes over itself takes minutes
+        assert time.process_time() - began < 10.0  # what goes over itself takes minutes

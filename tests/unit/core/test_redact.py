@@ -224,6 +224,6 @@ def test_any_bytes_are_taken(data: bytes) -> None:
 )  # fmt: skip
 def test_no_text_takes_long(piece: str, sown: str) -> None:
     text = (sown + piece * 262_144)[:262_144]
-    began = time.perf_counter()
+    began = time.process_time()
     NONE.text(text)
-    assert time.perf_counter() - began < 2.0  # what goes over itself takes minutes
+    assert time.process_time() - began < 2.0  # what goes over itself takes minutes

@@ -77,7 +77,7 @@ def test_the_mild_ones_are_unseen_too() -> None:
 @pytest.mark.parametrize("piece", ["a", "é", "\u200b", "a\u200b", "❤️", "\U000e0067", "🏴\U000e0067"])
 def test_no_text_takes_long(piece: str) -> None:
     text = (piece * 500_000)[:500_000]
-    began = time.perf_counter()
+    began = time.process_time()
     named(text)
     without_unseen(text)
-    assert time.perf_counter() - began < 5.0  # what goes over itself takes minutes
+    assert time.process_time() - began < 5.0  # what goes over itself takes minutes
