@@ -25,6 +25,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -233,7 +234,9 @@ def main(lease_s: str, desk: str, order: str = "") -> int:
     if order:
         FAULTS.arm(order)
     threading.Thread(target=listen, daemon=True).start()
-    return service.run_gateway(os.environ["HORAE_HOME"], lambda text: print(text, flush=True))
+    return service.run_gateway(
+        os.environ["HORAE_HOME"], lambda text: print(text, flush=True), lambda web: replace(web, serve=False)
+    )
 
 
 if __name__ == "__main__":
