@@ -98,7 +98,7 @@ def frame_of(request: Request) -> Mapping[str, Any]:
     return {
         "alive": gateway["alive"],
         "since": gateway["since"],
-        "waiting": len(status["waiting"]),
+        "waiting": sum(item["kind"] != "failing" for item in status["waiting"]),
         "running": len(status["live_runs"]),
         "problems": status["problems"],
     }

@@ -23,7 +23,7 @@ SYMBOLS = {  # by state and by outcome: never by colour alone
     "completed": "✓", "ran": "✓", "delivered": "✓", "active": "●", "running": "▶", "claimed": "▶", "failed": "✗",
     "blocked": "■", "unknown": "?", "cancelled": "–", "missed": "!", "skipped": "›", "void": "·", "released": "↺",
     "paused": "॥", "quarantined": "▲", "draft": "✎", "pending": "…", "sending": "…", "suppressed": "–",
-    "expired": "⌛", "planned": "○", "approval": "✋", "failing": "✗", "delivery": "✉", "clock": "◷", "moved": "→",
+    "expired": "⌛", "planned": "○", "approval": "◆", "failing": "✗", "delivery": "✉", "clock": "◷", "moved": "→",
     "open": "✗", "acknowledged": "✓", "snoozed": "…", "ended": "✓", "approved": "✓", "denied": "✗", "removed": "–",
 }  # fmt: skip
 MEANS = {  # what a state says, for those who do not know it yet
@@ -146,7 +146,9 @@ def short_number(value: float | None) -> str:
 
 def usd(value: float | None) -> str:
     """An amount of dollars."""
-    return "–" if value is None else money_words(value)
+    if value is None:
+        return "–"
+    return f"${value:,.2f}" if value >= 0.1 or value == 0 else money_words(value)
 
 
 def size(count: int | None) -> str:
