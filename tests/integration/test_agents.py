@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.modelserver import ModelServer, Step, call, say, status
-from tests.support.process import TestHome, running, start, until
+import pytest
+
+from tests.support.modelserver import Asked, ModelServer, Step, call, say, status
+from tests.support.process import TestHome, new_home, running, start, until
 
 INSIDE = True
 KEY = "a-key-of-a-provider-1234567890"
@@ -57,11 +62,39 @@ def done(home: TestHome, slug: str, *words: str) -> dict[str, Any]:
     return home.json("run", slug, "--wait", *words, status=None)
 
 
-def test_an_agent_answers_and_what_it_used_is_on_record(home: TestHome) -> None:
-    with ModelServer([say("High water at six.", usage=(120, 7, 0))]) as server, running(prepared(home, server)):
-        job(home, "tides", "Report the tides.")
-        until(lambda: "tides" in home.jobs(), "the job is known")
-        log = done(home, "tides")
+@dataclass
+class Office:
+    """One gateway for tests that look at nothing but their own jobs: what agents need takes seconds to load."""
+
+    home: TestHome
+    server: ModelServer
+
+    def asks(self, script: Sequence[Step] | Callable[[Asked], Step]) -> tuple[TestHome, ModelServer]:
+        """Its home, and its provider, which answers by this script from now on and has not been asked anything."""
+        self.server.begin(script)
+        return self.home, self.server
+
+
+@contextmanager
+def an_office(folder: Path) -> Iterator[Office]:
+    with ModelServer([]) as server:
+        home = prepared(new_home(folder / "home"), server)
+        home.inside = INSIDE
+        with running(home):
+            yield Office(home, server)
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
+    with an_office(tmp_path_factory.mktemp("office")) as made:
+        yield made
+
+
+def test_an_agent_answers_and_what_it_used_is_on_record(office: Office) -> None:
+    home, server = office.asks([say("High water at six.", usage=(120, 7, 0))])
+    job(home, "answered", "Report the tides.")
+    until(lambda: "answered" in home.jobs(), "the job is known")
+    log = done(home, "answered")
     run = log["run"]
     assert (run["state"], run["outcome"]) == ("completed", "ran"), run
     assert log["message"] == "High water at six."
@@ -145,36 +178,36 @@ def test_a_killed_gateway_leaves_the_agent_and_the_next_one_has_its_answer(home:
         assert run["tokens"] == 30
 
 
-def test_cancel_ends_an_agent_in_the_middle_of_a_call(home: TestHome) -> None:
-    with ModelServer([Step(fault="silent")]) as server, running(prepared(home, server)):
-        job(home, "tides", "Report the tides.")
-        until(lambda: "tides" in home.jobs(), "the job is known")
-        run_id = home.json("run", "tides")["run_id"]
-        until(lambda: server.calls, "the call")
-        home.json("cancel", run_id)
-        run = home.ended(run_id)
+def test_cancel_ends_an_agent_in_the_middle_of_a_call(office: Office) -> None:
+    home, server = office.asks([Step(fault="silent")])
+    job(home, "cancelled", "Report the tides.")
+    until(lambda: "cancelled" in home.jobs(), "the job is known")
+    run_id = home.json("run", "cancelled")["run_id"]
+    until(lambda: server.calls, "the call")
+    home.json("cancel", run_id)
+    run = home.ended(run_id)
     assert run["state"] == "cancelled"
 
 
-def test_P14_a_token_limit_stops_it_at_the_next_call(home: TestHome) -> None:
+def test_P14_a_token_limit_stops_it_at_the_next_call(office: Office) -> None:
     steps = [call(("remember", {"key": str(n), "value": str(n)}), usage=(400, 20, 0)) for n in range(20)]
-    with ModelServer(steps) as server, running(prepared(home, server)):
-        job(home, "tides", "Report the tides.", limits="{tokens: 5k}")
-        until(lambda: "tides" in home.jobs(), "the job is known")
-        log = done(home, "tides")
+    home, server = office.asks(steps)
+    job(home, "limited", "Report the tides.", limits="{tokens: 5k}")
+    until(lambda: "limited" in home.jobs(), "the job is known")
+    log = done(home, "limited")
     assert log["run"]["state"] == "failed", log["run"]
     assert "token limit of 5" in log["run"]["reason"]
     assert 0 < log["run"]["tokens"] <= 5000 + 420
     assert len(server.calls) < 20
 
 
-def test_a_provider_that_is_busy_holds_the_run_and_no_attempt_is_burnt(home: TestHome) -> None:
+def test_a_provider_that_is_busy_holds_the_run_and_no_attempt_is_burnt(office: Office) -> None:
     steps = [call(("remember", {"key": "a", "value": "b"})), status(429, retry_after="1"), say("Now it can.")]
-    with ModelServer(steps) as server, running(prepared(home, server)):
-        job(home, "tides", "Report the tides.")
-        until(lambda: "tides" in home.jobs(), "the job is known")
-        log = done(home, "tides")
-        runs = home.runs("tides")
+    home, server = office.asks(steps)
+    job(home, "busy", "Report the tides.")
+    until(lambda: "busy" in home.jobs(), "the job is known")
+    log = done(home, "busy")
+    runs = home.runs("busy")
     assert log["run"]["state"] == "completed"
     assert log["message"] == "Now it can."
     assert [run["state"] for run in runs] == ["completed", "released"]
@@ -199,37 +232,40 @@ def test_a_shell_call_waits_for_a_persons_word(home: TestHome) -> None:
     assert "from the shell" in server.calls[1].text
 
 
-def test_a_denied_call_is_told_to_the_agent_which_goes_on(home: TestHome) -> None:
+def test_a_denied_call_is_told_to_the_agent_which_goes_on(office: Office) -> None:
     steps = [call(("run", {"command": "echo no"})), say("I was not allowed.")]
-    with ModelServer(steps) as server, running(prepared(home, server)):
-        job(home, "tides", "Report the tides.", tools="[shell]", approve="[shell]")
-        until(lambda: "tides" in home.jobs(), "the job is known")
-        run_id = home.json("run", "tides")["run_id"]
-        until(lambda: home.json("status", status=None)["waiting"], "somebody is asked")
-        home.json("deny", run_id, "--reason", "not today")
-        until(lambda: any(r["state"] == "completed" for r in home.runs("tides")), "it goes on")
+    home, server = office.asks(steps)
+    job(home, "denied", "Report the tides.", tools="[shell]", approve="[shell]")
+    until(lambda: "denied" in home.jobs(), "the job is known")
+    run_id = home.json("run", "denied")["run_id"]
+    until(
+        lambda: [item for item in home.json("status", status=None)["waiting"] if item["job"] == "denied"],
+        "somebody is asked",
+    )
+    home.json("deny", run_id, "--reason", "not today")
+    until(lambda: any(r["state"] == "completed" for r in home.runs("denied")), "it goes on")
     assert "not today" in server.calls[1].text
 
 
-def test_runs_of_one_job_start_another(home: TestHome) -> None:
-    with ModelServer([say("Six o'clock."), say("Seen: six.")]) as server, running(prepared(home, server)):
-        job(home, "tides", "Report the tides.")
-        job(home, "digest", "Sum up.", after="tides", context_from="[tides]")
-        until(lambda: len(home.jobs()) >= 2, "both jobs are known")
-        done(home, "tides")
-        (run,) = until(lambda: [r for r in home.runs("digest") if r["state"] == "completed"], "the other one runs")
+def test_runs_of_one_job_start_another(office: Office) -> None:
+    home, server = office.asks([say("Six o'clock."), say("Seen: six.")])
+    job(home, "chained", "Report the tides.")
+    job(home, "chained-digest", "Sum up.", after="chained", context_from="[chained]")
+    until(lambda: {"chained", "chained-digest"} <= home.jobs().keys(), "both jobs are known")
+    done(home, "chained")
+    (run,) = until(lambda: [r for r in home.runs("chained-digest") if r["state"] == "completed"], "the other one runs")
     assert "Six o'clock." in server.calls[1].text
-    assert "tides" in (run["cause"] or "")
+    assert "chained" in (run["cause"] or "")
 
 
-def test_a_replay_is_given_the_same_prompt_and_reaches_nobody(home: TestHome) -> None:
+def test_a_replay_is_given_the_same_prompt_and_reaches_nobody(office: Office) -> None:
     steps = [say("First.", usage=(100, 10, 0)), say("Second.", usage=(100, 20, 0))]
-    with ModelServer(steps) as server, running(prepared(home, server)):
-        home.script("data.sh", "date +%N\n")
-        job(home, "tides", "Report the tides.", script="data.sh", deliver="local")
-        until(lambda: "tides" in home.jobs(), "the job is known")
-        first = done(home, "tides")["run"]
-        answer = home.json("replay", "tides", "--model", "large", "--wait")
+    home, server = office.asks(steps)
+    home.script("data.sh", "date +%N\n")
+    job(home, "replayed", "Report the tides.", script="data.sh", deliver="local")
+    until(lambda: "replayed" in home.jobs(), "the job is known")
+    first = done(home, "replayed")["run"]
+    answer = home.json("replay", "replayed", "--model", "large", "--wait")
     assert server.calls[1].body["model"] == "acme/large-1"
     assert server.calls[0].messages == server.calls[1].messages
     assert "-First." in answer["diff"]
@@ -238,36 +274,36 @@ def test_a_replay_is_given_the_same_prompt_and_reaches_nobody(home: TestHome) ->
     assert answer["after"]["cost_usd"] > answer["before"]["cost_usd"]
 
 
-def test_what_is_watched_calls_the_agent_only_when_it_changes(home: TestHome) -> None:
-    with ModelServer([say("It changed.")]) as server, running(prepared(home, server)):
-        source = home.path.parent / "source"
-        source.write_text("one\n")
-        home.script("look.sh", f"cat {source}\n")
-        job(home, "tides", "Tell what changed.", watch="look.sh")
-        until(lambda: "tides" in home.jobs(), "the job is known")
-        states = [done(home, "tides")["run"]["state"], done(home, "tides")["run"]["state"]]
-        assert states == ["completed", "completed"]
-        assert server.calls == []
-        source.write_text("two\n")
-        log = done(home, "tides")
-        assert log["message"] == "It changed."
-        assert "+two" in server.calls[0].text
-        source.unlink()
-        assert done(home, "tides")["run"]["state"] == "failed"
-        source.write_text("two\n")
-        assert done(home, "tides")["run"]["state"] == "completed"
+def test_what_is_watched_calls_the_agent_only_when_it_changes(office: Office) -> None:
+    home, server = office.asks([say("It changed.")])
+    source = home.path.parent / "source"
+    source.write_text("one\n")
+    home.script("look.sh", f"cat {source}\n")
+    job(home, "watched", "Tell what changed.", watch="look.sh")
+    until(lambda: "watched" in home.jobs(), "the job is known")
+    states = [done(home, "watched")["run"]["state"], done(home, "watched")["run"]["state"]]
+    assert states == ["completed", "completed"]
+    assert server.calls == []
+    source.write_text("two\n")
+    log = done(home, "watched")
+    assert log["message"] == "It changed."
+    assert "+two" in server.calls[0].text
+    source.unlink()
+    assert done(home, "watched")["run"]["state"] == "failed"
+    source.write_text("two\n")
+    assert done(home, "watched")["run"]["state"] == "completed"
     assert len(server.calls) == 1
 
 
-def test_P7_nothing_of_an_agents_run_is_left(home: TestHome) -> None:
+def test_P7_nothing_of_an_agents_run_is_left(office: Office) -> None:
     steps = [call(("run", {"command": "setsid sleep 300 & echo started"})), say("Done.")]
-    with ModelServer(steps) as server, running(prepared(home, server)):
-        job(home, "tides", "Report the tides.", tools="[shell]")
-        until(lambda: "tides" in home.jobs(), "the job is known")
-        log = done(home, "tides")
-        run_id = log["run"]["id"]
-        assert log["run"]["used"]["proved"] is True
-        marked = [pid for pid in os.listdir("/proc") if pid.isdigit() and _is_of(pid, run_id)]
+    home, _ = office.asks(steps)
+    job(home, "marked", "Report the tides.", tools="[shell]")
+    until(lambda: "marked" in home.jobs(), "the job is known")
+    log = done(home, "marked")
+    run_id = log["run"]["id"]
+    assert log["run"]["used"]["proved"] is True
+    marked = [pid for pid in os.listdir("/proc") if pid.isdigit() and _is_of(pid, run_id)]
     assert marked == []
 
 
@@ -278,15 +314,15 @@ def _is_of(pid: str, run_id: str) -> bool:
         return False
 
 
-def test_a_killed_agent_process_is_a_failure_that_says_so(home: TestHome) -> None:
-    with ModelServer([Step(fault="silent")]) as server, running(prepared(home, server)):
-        job(home, "tides", "Report the tides.")
-        until(lambda: "tides" in home.jobs(), "the job is known")
-        run_id = home.json("run", "tides")["run_id"]
-        until(lambda: server.calls, "the call")
-        ((pid,),) = until(lambda: home.sql("SELECT pid FROM run WHERE pid IS NOT NULL"), "the process is noted")
-        os.kill(pid, signal.SIGKILL)
-        run = home.ended(run_id)
+def test_a_killed_agent_process_is_a_failure_that_says_so(office: Office) -> None:
+    home, server = office.asks([Step(fault="silent")])
+    job(home, "killed", "Report the tides.")
+    until(lambda: "killed" in home.jobs(), "the job is known")
+    run_id = home.json("run", "killed")["run_id"]
+    until(lambda: server.calls, "the call")
+    (pid,) = until(lambda: [run["pid"] for run in home.runs("killed") if run["pid"]], "the process is noted")
+    os.kill(pid, signal.SIGKILL)
+    run = home.ended(run_id)
     assert run["state"] == "failed"
     assert "signal 9" in run["reason"]
 

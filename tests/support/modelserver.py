@@ -118,6 +118,12 @@ class ModelServer:
         """The requests that ask a model."""
         return [one for one in self.asked if one.method == "POST"]
 
+    def begin(self, script: Sequence[Step] | Callable[[Asked], Step]) -> None:
+        """Forget what was asked, and answer by another script from now on."""
+        with self._lock:
+            self.script, self.asked, self._taken = script, [], 0
+            self.came.clear()
+
     def take(self, asked: Asked) -> Step:
         with self._lock:
             self.asked.append(asked)
