@@ -37,13 +37,13 @@ INCIDENTS = ("incident_opened", "incident_ended", "acknowledged", "snoozed")
 log = logging.getLogger("horae")
 
 
-def set_up(home: str, *, terminal: bool) -> str:
+def set_up(home: str, *, terminal: bool, file: str = "horae.log") -> str:
     """Send log lines to the home's file and, when wanted, to the terminal. Returns the file's path."""
-    path = os.path.join(home, "state", "horae.log")
-    file = logging.handlers.RotatingFileHandler(path, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8")
-    file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
+    path = os.path.join(home, "state", file)
+    kept = logging.handlers.RotatingFileHandler(path, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8")
+    kept.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
     log.setLevel(logging.INFO)
-    log.handlers = [file]
+    log.handlers = [kept]
     if terminal:
         screen = Screen(sys.stdout)
         screen.setFormatter(logging.Formatter("%(asctime)s  %(message)s", "%H:%M:%S"))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 LOCK = "gateway.lock"
 SOCKET = "gateway.sock"
+WEB = "web.lock"
 PLACES_MAX = 8  # gateways of one home, where the store is shared
 TRIES = 10
 PAUSE_S = 0.05
@@ -109,6 +110,34 @@ class HomeLock:
             os.ftruncate(self._fd, 0)
             os.close(self._fd)
             self._fd = None
+
+
+def serves(home: str) -> str | None:
+    """Where a dashboard is served that runs by itself; None when none does."""
+    try:
+        fd = os.open(os.path.join(home, "state", WEB), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _who(fd).get("web")
+    finally:
+        os.close(fd)
+    return None
+
+
+def serving_at(home: str, address: str) -> int | None:
+    """Say so, for as long as the descriptor is open; None when another one has said it."""
+    fd = os.open(os.path.join(home, "state", WEB), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return None
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, json.dumps({"web": address}).encode(), 0)
+    return fd
 
 
 def numbered(name: str, number: int) -> str:

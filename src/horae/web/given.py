@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from horae.app.gate import Gate
+from horae.core.attempts import Attempts
 from horae.web.idle import Idle
 
 
@@ -23,3 +24,4 @@ class Given:
     address: str
     """Where it listens, as a URL."""
     idle: Idle = field(default_factory=Idle)
+    attempts: Attempts = field(default_factory=Attempts)

@@ -140,6 +140,14 @@ class House:
             self.ask("wake")
         return answer
 
+    def served_at(self) -> str | None:
+        """Where the dashboard of this home is served from this machine; None when it is not."""
+        for number in range(1, place.PLACES_MAX + 1):
+            found = place.holder(self.path, number) or {}
+            if "web" in found:
+                return str(found["web"])
+        return place.serves(self.path)
+
     def so_far(self, run: str) -> dict[str, Any] | None:
         """What a live run has printed until now; None when no gateway of this home watches it."""
         for number in range(1, place.PLACES_MAX + 1 if self.cluster else 2):

@@ -18,7 +18,8 @@ from contextlib import suppress
 from ipaddress import ip_address
 
 from horae.core.webform import PORT, PORT_TRIES, Web
-from horae.errors import Unavailable
+from horae.errors import Refused, Unavailable
+from horae.ports import Home
 from horae.runners.attendant import Attendant
 
 REST_S = 30.0  # after it ended at once
@@ -106,17 +107,33 @@ class Doorway:
         self._watch()
 
 
-def doorway(web: Web, home: str, env: Mapping[str, str], tell: Callable[[str], object]) -> Doorway | None:
+def refuse_open_door(web: Web, home: Home) -> None:
+    """Where others than this machine reach it, somebody must have thought of who may. Raises Refused."""
+    if web.loopback:
+        return
+    reader = home.read()
+    try:
+        known = any(one["kind"] == "token" for one in reader.credentials(all=False))
+    finally:
+        reader.close()
+    if not known:
+        says = f"the dashboard would be reached from outside at {web.host}, and nobody has a token"
+        raise Refused(says, "make one first: `horae tokens add NAME`; see docs/guide/access.md")
+    log.warning("the dashboard is served at %s, unencrypted: put a proxy with TLS before it", web.host)
+
+
+def doorway(web: Web, home: Home, tell: Callable[[str], object]) -> Doorway | None:
     """What `horae up` opens. None where the settings say so, or where it cannot be had: then the work goes on without."""
     if not web.serve:
         return None
     try:
+        refuse_open_door(web, home)
         sock = listen(web)
-    except Unavailable as error:
+    except (Unavailable, Refused) as error:
         log.warning("%s (%s)", error.message, error.hint)
         return None
-    argv = (sys.executable, "-m", "horae", "--home", home, "web")
-    made = Doorway(sock, argv, env)
+    argv = (sys.executable, "-m", "horae", "--home", home.settings.home, "web")
+    made = Doorway(sock, argv, home.settings.env)
     with suppress(OSError):
-        tell(made.address)
+        tell(f"dashboard at {made.address}: `horae open` lets you in")
     return made

@@ -63,7 +63,12 @@ class HomeGate:
             finally:
                 reader.close()
             now = self._clock.now()
-            if row is None or (row["expires_at"] is not None and from_us(row["expires_at"]) <= now):
+            wanted = "session" if face == "dashboard" else "token"
+            if (
+                row is None
+                or row["kind"] != wanted
+                or (row["expires_at"] is not None and from_us(row["expires_at"]) <= now)
+            ):
                 return None
             used = row["used_at"]
             if used is None or now - from_us(used) > TOUCH_AFTER:

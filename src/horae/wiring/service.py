@@ -123,7 +123,7 @@ async def _serve(home: str, echo: Callable[[str], None], web: Callable[[Web], We
         await asyncio.to_thread(desk.warm)
         await runner.warm()
         stack.enter_context(Agents(whole, runner, partial(hearers, ports), store.listen))
-        _open_door(stack, lock, holder, doorway(web(settings.web), home, settings.env, echo))
+        _open_door(stack, lock, holder, doorway(web(settings.web), whole, echo))
         echo("ready: runs are shown as they end; Ctrl-C stops")
         notifier.ready()
         async with (

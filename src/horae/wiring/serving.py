@@ -7,6 +7,7 @@ has visited it for a while.
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import sys
 from collections.abc import Callable
@@ -15,10 +16,13 @@ from dataclasses import replace
 import uvicorn
 
 from horae import config
+from horae.control.place import serving_at
+from horae.log import set_up
 from horae.settings import load
 from horae.web.app import create_app
 from horae.web.given import Given
-from horae.wiring.doorway import address_of, listen
+from horae.wiring import House
+from horae.wiring.doorway import address_of, listen, refuse_open_door
 from horae.wiring.gate import HomeGate
 
 IDLE_S = 900.0
@@ -39,9 +43,16 @@ def serve_web(home: str, *, fd: int | None, host: str | None, port: int | None, 
         timezone=settings.timezone,
         address=address_of(sock),
     )
+    set_up(home, terminal=False, file="web.log")
+    notice = None
     if fd is None:
+        house = House(home)
+        refuse_open_door(web, house.home)
+        notice = serving_at(home, given.address)
         echo(given.address)
     asyncio.run(_serve(given, sock, attended=fd is not None))
+    if notice is not None:
+        os.close(notice)
     return 0
 
 
