@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import Mapping
+from functools import partial
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import quote, urlsplit
@@ -114,15 +115,18 @@ class Guard:
         session = cookies_of(headers).get(cookie_name(self._given, headers))
         if sent and not path.startswith("/hooks/"):
             face = "mcp" if path.startswith("/mcp") else "rest"
-            who = await self._known(_bearer(sent), "token", face)
+            asked = (_bearer(sent), "token", face)
+            who = await self._known(*asked)
             if who is None:
                 return self._wrong(scope)
         else:
-            who = None if path.startswith("/mcp") else await self._known(session, "session", "dashboard")
+            asked = (session, "session", "dashboard")
+            who = None if path.startswith("/mcp") else await self._known(*asked)
             if who is None and session is not None and path not in OPEN and not path.startswith(OPEN_BELOW):
                 self._wrong(scope)  # counted; an old session is answered like none
         if who is not None:
             state["who"] = who
+            state["still"] = partial(self._known, *asked)
             state["csrf"] = mark_of(session) if who.person and session else ""
         elif path not in OPEN and not path.startswith(OPEN_BELOW):
             return _signed_out(scope)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import uvicorn
+from fastapi import FastAPI
 
 from horae import config
 from horae.control.place import serving_at
@@ -56,9 +57,20 @@ def serve_web(home: str, *, fd: int | None, host: str | None, port: int | None, 
     return 0
 
 
+class Server(uvicorn.Server):
+    """Tells its streams that it stops: whoever watches would keep it waiting."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop."""
+        if isinstance(self.config.app, FastAPI):
+            self.config.app.state.closing.set()
+            self.config.app.state.feed.close()
+        await super().shutdown(sockets)
+
+
 async def _serve(given: Given, sock: socket.socket, *, attended: bool) -> None:
     app = create_app(given)
-    server = uvicorn.Server(
+    server = Server(
         uvicorn.Config(
             app,
             log_config=None,

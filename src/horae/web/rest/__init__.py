@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from horae.web.rest import house
+from horae.web.rest import events, house
 
-ROUTES: tuple[APIRouter, ...] = (house.router,)
+ROUTES: tuple[APIRouter, ...] = (house.router, events.router)
