@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
+from itertools import islice
 from typing import Any
 
 from horae.app.agentview import odd, resolved
@@ -18,17 +19,22 @@ from horae.app.jobs import EMPTY_FILE, find
 from horae.app.preview import next_slots
 from horae.app.readiness import ready
 from horae.core import frontmatter, policies
+from horae.core.agent import TOOLSETS
+from horae.core.delivery import LOCAL
 from horae.core.fieldforms import FORMS
 from horae.core.frontmatter import Node
 from horae.core.jobfile import edit, read, slug_of
 from horae.core.model import Job
+from horae.core.target import ALL, ORIGIN
 from horae.errors import Invalid, NotFound, Problem
 from horae.ports import Home
 from horae.timing.schedule import parse_schedule
+from horae.timing.zones import names
 
 Json = dict[str, Any]
 SLOTS = 5
 NEW = "the new job"
+CHOICES_MAX = 500
 
 
 def draft(
@@ -161,3 +167,18 @@ def _problem(error: Invalid, file: str, key: str | None = None) -> Json:
     says = error.message.removeprefix(f"{file}: ").removeprefix(f"{file}, line {line}: ")
     says = says.removeprefix("the job file: ")
     return {"message": says, "hint": error.hint, "line": line, "key": key or details.get("key")}
+
+
+def choices(home: Home) -> Json:
+    """What a job may name: scripts, models, skills, toolsets, targets, calendars, zones; for lists to choose from."""
+    agents = home.settings.agents
+    return {
+        "scripts": sorted(islice(home.scripts.list(), CHOICES_MAX)),
+        "models": sorted(agents.models),
+        "skills": sorted(home.shelf().names()),
+        "tools": sorted(TOOLSETS),
+        "targets": [LOCAL, ORIGIN, ALL, *sorted({*home.settings.platforms, *home.settings.targets})],
+        "calendars": sorted(home.settings.calendars),
+        "timezones": sorted(names()),
+        "timezone": home.settings.timezone,
+    }

@@ -67,6 +67,7 @@ USE_CASES: Mapping[str, UseCase] = {
     "job": _looks(views.show_job, "show one job with its next slots"),
     "next": _looks(preview.next_slots, "preview slots of a job, a schedule, or the home"),
     "draft": _looks(draft.draft, "what a job would be, before it is written"),
+    "choices": _looks(draft.choices, "what a job may name"),
     "calendar": _looks(calendar.calendar, "the coming days, with what runs on each of them"),
     "runs": _looks(views.list_runs, "list runs, newest first"),
     "log": _looks(views.run_log, "one run: what it said and did, and what became of its messages"),

@@ -22,7 +22,7 @@ from horae.timing.zones import offset_s
 SYMBOLS = {  # by state and by outcome: never by colour alone
     "completed": "✓", "ran": "✓", "delivered": "✓", "active": "●", "running": "▶", "claimed": "▶", "failed": "✗",
     "blocked": "■", "unknown": "?", "cancelled": "–", "missed": "!", "skipped": "›", "void": "·", "released": "↺",
-    "paused": "॥", "quarantined": "▲", "draft": "✎", "pending": "…", "sending": "…", "suppressed": "–",
+    "paused": "‖", "quarantined": "▲", "draft": "✎", "pending": "…", "sending": "…", "suppressed": "–",
     "expired": "⌛", "planned": "○", "approval": "◆", "failing": "✗", "delivery": "✉", "clock": "◷", "moved": "→",
     "open": "✗", "acknowledged": "✓", "snoozed": "…", "ended": "✓", "approved": "✓", "denied": "✗", "removed": "–",
 }  # fmt: skip
