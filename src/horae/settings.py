@@ -16,6 +16,7 @@ from horae.core.agentform import agents_of
 from horae.core.calendarform import Unread, calendar_of
 from horae.core.deliveryform import Delivery, delivery_of
 from horae.core.exclusion import Calendar
+from horae.core.hookform import Hook, hooks_of
 from horae.core.retention import Retention, retention_of
 from horae.core.slug import NAMED, is_name
 from horae.core.webform import Web, web_of
@@ -44,6 +45,7 @@ KEYS: dict[str, tuple[type, str]] = {
     "quiet": (dict, "a table: hours, timezone, digest"),
     "heartbeat": (dict, "a table: url, every"),
     "web": (dict, "a table: serve, host, port, hosts"),
+    "hooks": (dict, "a table of hooks: addresses by which others start jobs"),
     "link": (str, "the URL of the dashboard"),
     "delivery": (dict, "a table: give_up"),
     "providers": (dict, "a table of providers: services that answer model calls"),
@@ -101,6 +103,7 @@ def load(home: str, env: dict[str, str]) -> Settings:
         quiet=delivery.quiet,
         heartbeat=delivery.heartbeat,
         web=_web(path, values.get("web", {})),
+        hooks=_hooks(path, values.get("hooks", {})),
         link=delivery.link,
         give_up_s=delivery.give_up_s,
         agents=_agents(path, values),
@@ -149,6 +152,14 @@ def _web(path: str, table: object) -> Web:
         return web_of(table)
     except Invalid as error:
         raise Invalid(f"{path}: {error.message}", error.hint, **{**error.details, "file": path}) from error
+
+
+def _hooks(path: str, table: object) -> dict[str, Hook]:
+    try:
+        return hooks_of(table)
+    except Invalid as error:
+        key = str(error.details.get("key"))
+        raise Invalid(f"{path}: {key}: {error.message}", error.hint, file=path, key=key) from error
 
 
 def _labels(path: str, labels: Sequence[str]) -> tuple[str, ...]:

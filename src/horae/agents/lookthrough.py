@@ -43,6 +43,8 @@ def _pieces(parts: Parts) -> Iterator[tuple[str, str, Where]]:
         yield f"the skill {name}", text, "skill"
     for job, _, text in parts.context:
         yield f"the result of {job}", text, "data"
+    if parts.payload is not None:
+        yield f"what came with the call of hook {parts.payload[0]}", parts.payload[1], "data"
     if parts.script is not None:
         yield f"the output of the script {parts.script[0]}", parts.script[1], "data"
     if parts.watched is not None:

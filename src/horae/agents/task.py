@@ -98,6 +98,8 @@ class Task(TypedDict):
     prompt: str
     extra: str | None
     """What a person added to this run."""
+    payload: list[str] | None
+    """The hook whose call it is, and what came with that."""
     lateness: str | None
     """A sentence, where it is late or others were missed."""
     skills: list[Skill]

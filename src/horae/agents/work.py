@@ -131,6 +131,7 @@ async def _assembled(task: Task, tell: Tell) -> str:
         context=[(one["job"], one["at"], one["text"]) for one in task["context"]],
         script=script,
         watched=watched,
+        payload=None if task["payload"] is None else (task["payload"][0], task["payload"][1]),
         extra=task["extra"],
         lateness=task["lateness"],
     )

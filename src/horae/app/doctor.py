@@ -13,6 +13,7 @@ from typing import Any
 
 from horae.app.agentview import resolved
 from horae.app.budget import spent
+from horae.app.hooks import list_hooks
 from horae.app.jobs import damage_of, find
 from horae.app.models import is_absent
 from horae.app.readiness import ready
@@ -48,6 +49,7 @@ def doctor(home: Home, *, gateway: Mapping[str, Any] | None, misnamed: list[str]
         *_labels(home),
         *_targets(home),
         *_agents(home),
+        *_hooks(home),
         *_runs(home),
         *_waiting(home),
         *(_bad("job files", f"jobs/{name} cannot be a job: its name is not one", "rename it") for name in misnamed),
@@ -102,6 +104,15 @@ def _on(gateway: Mapping[str, Any]) -> str:
     labels = f", labels {' '.join(gateway['labels'])}" if gateway["labels"] else ""
     gone = "" if gateway["alive"] else f", gone: its lease ended {gateway['lease_until']}"
     return f"pid {gateway['pid']} on {gateway['host'].split('/')[0]}{labels}{', stopping' if gateway['draining'] else ''}{gone}"
+
+
+def _hooks(home: Home) -> list[Json]:
+    """Hooks whose callers are all turned away, or that start nothing."""
+    return [
+        _bad(f"hook {hook['name']}", problem, "mend [hooks] in config.toml, or keep the secret")
+        for hook in list_hooks(home)["hooks"]
+        for problem in hook["problems"]
+    ]
 
 
 def _runs(home: Home) -> list[Json]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from horae.core.access import Who
@@ -23,6 +23,10 @@ class Gate(Protocol):
 
     def who(self, secret: str, face: str) -> Who | None:
         """Whose secret this is: a token's, or a session's; None when nobody's (any more)."""
+        ...
+
+    def hook(self, name: str, headers: Mapping[str, str], body: bytes) -> Json | str | None:
+        """A call of a hook, by its signature alone: the answer; a word where it starts nothing; None when it is not good."""
         ...
 
     def live(self, run_id: str) -> Json | None:

@@ -49,6 +49,8 @@ def _uses(home: Home) -> Iterator[tuple[str, str, str]]:
         yield from ((name, "mcp", server.name) for name in server.secrets)
     for platform in settings.platforms.values():
         yield from ((name, "platform", platform.name) for name in names_in(platform.options))
+    for hook in settings.hooks.values():
+        yield from ((name, "hook", hook.name) for name in hook.secrets)
     if settings.heartbeat is not None:
         yield from ((name, "heartbeat", "heartbeat") for name in names_in(settings.heartbeat.url))
     yield from _uses_of_jobs(home)

@@ -11,6 +11,7 @@ from horae.app.apply import apply_folder
 from horae.app.asks import approve, deny
 from horae.app.cancel import cancel_run
 from horae.app.exceptions import move_slot, skip_slot
+from horae.app.hooks import take_call
 from horae.app.incidents import acknowledge
 from horae.app.jobs import add_job, edit_job, pause_jobs, remove_job, replace_text, resume_jobs
 from horae.app.models import use_model
@@ -53,5 +54,5 @@ DEEDS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "add_token": add_token,
     "end_token": end_token,
 }
-VERBS: Mapping[str, Callable[..., dict[str, Any]]] = {**DEEDS, "once": partial(once, DEEDS), "touch": touch}
+VERBS: Mapping[str, Callable[..., dict[str, Any]]] = {**DEEDS, "once": partial(once, DEEDS), "touch": touch, "take_call": take_call}
 """With what no face asks for by itself."""

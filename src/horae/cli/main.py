@@ -60,6 +60,7 @@ COMMANDS = {  # name → (module, what it does)
     "web": ("web", "serve the dashboard by itself; `up` does it beside its work"),
     "open": ("web", "open the dashboard, by a link for one visit"),
     "tokens": ("web", "list tokens and sessions, make a token for a program, or revoke one"),
+    "hooks": ("hooks", "list addresses by which others start jobs, or call one"),
     "service": ("service", "keep the gateway running: install, remove or look at its service"),
     "completions": ("completions", "print a completion script for bash, zsh or fish"),
     "version": ("house", "print the version"),

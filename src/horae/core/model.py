@@ -178,6 +178,8 @@ class Claim:
     """The run whose prompt it is given, exactly."""
     failures: int = 0
     """How many attempts of it have failed so far. `attempt` also counts those that were given back."""
+    cause: str | None = None
+    """What brought it about, in words, where that is neither its schedule nor a person."""
 
 
 @dataclass(frozen=True, slots=True)

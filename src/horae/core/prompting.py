@@ -3,6 +3,7 @@
     the standing note      nobody is here; what the two words mean; what is data
     skills                 in the order of the job
     results of other jobs  results only, never what they were asked: else prompts would nest in prompts for ever
+    what came with the call of a hook
     output of the script
     what has changed       in what the job watches
     the job's prompt
@@ -60,6 +61,8 @@ class Parts:
     """Name and output."""
     watched: tuple[str, str, str] | None = None
     """What is watched, how it differs from before, and how it is now."""
+    payload: tuple[str, str] | None = None
+    """The hook whose call it is, and what came with that."""
     extra: str | None = None
     """What a person added to this run."""
     lateness: str | None = None
@@ -94,6 +97,10 @@ def _sections(parts: Parts) -> Iterator[tuple[str, str]]:
     for job, when, text in parts.context:
         head = f"# Result of {_name(job)}, of {_name(when)}"
         yield f"the result of {_name(job)}", f"{head}\n\n{fenced(text, CONTEXT_CHARS_MAX)}"
+    if parts.payload is not None:
+        hook, sent = parts.payload
+        head = f"# What came with the call of the hook {_name(hook)}"
+        yield "what came with the call", f"{head}\n\n{fenced(sent, OUTPUT_CHARS_MAX)}"
     if parts.script is not None:
         name, output = parts.script
         yield "the output of the script", f"# Output of the script {_name(name)}\n\n{fenced(output, OUTPUT_CHARS_MAX)}"

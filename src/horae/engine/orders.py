@@ -11,8 +11,10 @@ from datetime import timedelta, timezone
 from typing import Any
 
 from horae.core.equipment import Given
+from horae.core.hookform import hook_of
 from horae.core.model import Bounds, Claim, Job, Order
 from horae.core.preflight import Facts
+from horae.core.tracing import traceparent
 from horae.engine.tasks import task_for
 from horae.limits import (
     AGENT_IDLE_DEFAULT_S,
@@ -83,7 +85,11 @@ def environment(claim: Claim, settings: Settings, secrets: Mapping[str, str]) ->
         "HORAE_LATENESS_S": f"{late:.3f}",
         "HORAE_MISSED": str(claim.missed),
         "HORAE_TRIGGER": claim.trigger,
+        "TRACEPARENT": traceparent(claim.key, claim.run_id),
     }
     if claim.input is not None:
         env["HORAE_WITH"] = claim.input
+    called = hook_of(claim.cause)
+    if called is not None:
+        env |= {"HORAE_TRIGGER": "hook", "HORAE_HOOK": called[0], "HORAE_WITH_FORM": called[1]}
     return env

@@ -11,6 +11,7 @@ from typing import Any
 
 from horae.core.agentfacts import AgentFacts, Argv, Reached, Served
 from horae.core.equipment import Earlier, Given
+from horae.core.hookform import hook_of
 from horae.core.model import Claim, Job
 from horae.core.prompting import lateness_words
 from horae.limits import SCRIPT_OF_AGENT_S
@@ -22,6 +23,7 @@ def task_for(claim: Claim, facts: AgentFacts, given: Given, secrets: Mapping[str
     """Everything that an agent's process needs, decided. `env` is the run's environment without `secrets`."""
     job = claim.job
     own = {**env, **secrets}
+    called = hook_of(claim.cause)
     return {
         "run": claim.run_id,
         "job": claim.job_id,
@@ -29,7 +31,8 @@ def task_for(claim: Claim, facts: AgentFacts, given: Given, secrets: Mapping[str
         "kind": facts.kind,
         "agent": _program(facts),
         "prompt": job.prompt,
-        "extra": claim.input,
+        "extra": claim.input if called is None else None,
+        "payload": None if called is None or claim.input is None else [called[0], claim.input],
         "lateness": lateness_words(max(0.0, (claim.claimed_at - claim.due).total_seconds()), claim.missed),
         "skills": [
             {"name": skill.name, "text": skill.text, "folder": skill.folder, "sha256": skill.sha256}

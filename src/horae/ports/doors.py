@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -61,6 +62,30 @@ class HookCalls(Protocol):
 
     def take(self, hook: str, message: str) -> bool:
         """Take a call. False when it was taken before."""
+        ...
+
+    def answer(self, hook: str, message: str) -> str | None:
+        """What was answered to a call that was taken; None of one that was not."""
+        ...
+
+    def keep(self, hook: str, messages: Sequence[str], answer: str) -> None:
+        """Keep the answer."""
+        ...
+
+    def count(self, hook: str, after: datetime) -> int:
+        """How many were taken since."""
+        ...
+
+    def waiting(self, job_id: str) -> int:
+        """How many ordered runs of a job have not begun."""
+        ...
+
+    def order(self, job_id: str, *, run_id: str, actor: str, input: str, cause: str) -> dict[str, Any]:
+        """A run of a job, with what came as its data."""
+        ...
+
+    def drop(self, job: dict[str, Any], *, run_id: str, actor: str, cause: str, reason: str) -> str:
+        """Put a call that starts nothing on record as an occurrence that was skipped; returns its key."""
         ...
 
     def prune(self, before: datetime, limit: int) -> int: ...

@@ -9,6 +9,7 @@ from typing import Literal
 from horae.core.agent import AgentSettings
 from horae.core.delivery import GIVE_UP_S, Address, Alerts, Heartbeat, Platform, Quiet
 from horae.core.exclusion import Calendar
+from horae.core.hookform import Hook
 from horae.core.model import Claim, Job, Owner, Terms
 from horae.core.preflight import Facts
 from horae.core.retention import Retention
@@ -66,6 +67,8 @@ class Settings:
     heartbeat: Heartbeat | None = None
     web: Web = field(default_factory=Web)
     """Where the dashboard is served."""
+    hooks: dict[str, Hook] = field(default_factory=dict[str, Hook])
+    """Addresses by which others start jobs, by name."""
     link: str | None = None
     """Where people reach the dashboard, without a slash at its end; None: messages have no link."""
     give_up_s: float = GIVE_UP_S

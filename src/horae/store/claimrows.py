@@ -21,7 +21,7 @@ from horae.store.plan import paused_words
 
 COLUMNS = """
 SELECT o.key, o.job_id, o.trigger, o.slot_at, o.due_at, o.offset_s, o.exception, o.reason, o.attempts, o.missed,
-       o.run_id, o.input, o.waits_for, o.later, o.replay_of, o.model AS wanted_model, j.model AS frozen_model,
+       o.run_id, o.input, o.waits_for, o.later, o.replay_of, o.cause, o.model AS wanted_model, j.model AS frozen_model,
        j.schedule, j.timezone, j.anchor_at, j.clock_gap, j.clock_repeat, j.starts_at, j.ends_at, j.cursor_at,
        j.problem, j.paused_at, j.paused_by, j.paused_reason, j.enabled,
        j.removed_at, j.definition, j.repeat_max, j.counted, j.concurrency_group, j.priority,

@@ -183,6 +183,7 @@ class Writes:
             job=outfitted(found.job, of if row is None else row),
             replay=None if row is None else row["replay_of"],
             failures=0 if row is None else row["failures"],
+            cause=None if row is None else row["cause"],
         )
         self.claims.append(claim)
         self.live[job_id] = max(self.live.get(job_id, ""), claim.trigger)

@@ -48,7 +48,7 @@ ADOPT = (
 CLAIM_ROW = """
 SELECT r.id, r.token, r.key, r.job_id, r.attempt, r.claimed_at, r.state,
        (SELECT count(*) FROM run f WHERE f.key = r.key AND f.state = 'failed') AS failures,
-       o.trigger, o.slot_at, o.due_at, o.offset_s, o.missed, o.input, o.replay_of, o.model AS wanted_model,
+       o.trigger, o.slot_at, o.due_at, o.offset_s, o.missed, o.input, o.replay_of, o.cause, o.model AS wanted_model,
        j.model AS frozen_model, j.slug, j.name, j.schedule, j.timezone, j.definition
 FROM run r JOIN occurrence o ON o.key = r.key JOIN job j ON j.id = r.job_id WHERE r.id = ?
 """
@@ -200,6 +200,7 @@ class Owners:
             job=outfitted(_job(row), row),
             replay=row["replay_of"],
             failures=row["failures"],
+            cause=row["cause"],
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -11,12 +12,13 @@ from starlette.exceptions import HTTPException
 
 from horae import __version__
 from horae.errors import Problem
-from horae.web import problem
+from horae.web import hooks, problem
+from horae.web.feed import Feed
 from horae.web.given import Given
 from horae.web.guard import Guard
 from horae.web.pages import PAGES
 from horae.web.pages.refusal import for_people
-from horae.web.rest import ROUTES
+from horae.web.rest import BELOW, ROUTES
 
 STATIC = Path(__file__).parent / "static"
 
@@ -31,13 +33,16 @@ def create_app(given: Given) -> FastAPI:
         redoc_url=None,
     )
     app.state.given = given
+    app.state.feed = Feed(given.gate)
+    app.state.closing = asyncio.Event()
     app.add_exception_handler(Problem, for_people(problem.of_problem))
     app.add_exception_handler(RequestValidationError, problem.of_validation)
     app.add_exception_handler(HTTPException, for_people(problem.of_http))
     for router in ROUTES:
-        app.include_router(router, prefix="/api/v1")
+        app.include_router(router, **BELOW)
     for router in PAGES:
         app.include_router(router)
+    app.include_router(hooks.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_middleware(Guard, given=given)
     return app

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from threading import Lock
@@ -23,6 +23,7 @@ from horae.core.instants import from_us
 from horae.store.jobfolder import JobFolder
 from horae.store.sqlite import explain
 from horae.wiring import House
+from horae.wiring.hookdoor import taken_in
 
 Json = dict[str, Any]
 TOUCH_AFTER = timedelta(hours=1)  # a note of each look would be a write for each
@@ -76,6 +77,15 @@ class HomeGate:
         person = row["kind"] == "session"
         name = row["name"] if person else f"token {row['name']}"
         return Who(name, row["role"], "dashboard" if person else face, person, row["id"])
+
+    def hook(self, name: str, headers: Mapping[str, str], body: bytes) -> Json | str | None:
+        """A call of a hook: looked at here, by the settings as they are now, and taken by the gateway."""
+        with self._house("faces") as house:
+            taken = taken_in(house.home.settings, name, headers, body, self._clock.now())
+        if not isinstance(taken, Mapping):
+            return taken
+        with self._house(f"hook {name}") as house:
+            return house.call("take_call", **taken)
 
     def live(self, run_id: str) -> Json | None:
         """What a live run has printed and done until now."""

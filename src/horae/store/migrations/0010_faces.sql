@@ -27,6 +27,7 @@ CREATE TABLE hook_call (                     -- calls of hooks that were taken, 
   hook    TEXT NOT NULL,
   message TEXT NOT NULL,                     -- its own id, or the digest of what came
   at      INTEGER NOT NULL,
+  answer  TEXT,                              -- JSON, for whoever calls again
   PRIMARY KEY (hook, message)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX hook_call_at ON hook_call (at);

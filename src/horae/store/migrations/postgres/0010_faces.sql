@@ -27,6 +27,7 @@ CREATE TABLE hook_call (
   hook    TEXT COLLATE "C" NOT NULL,
   message TEXT COLLATE "C" NOT NULL,
   at      BIGINT NOT NULL,
+  answer  TEXT COLLATE "C",
   PRIMARY KEY (hook, message)
 );
 CREATE INDEX hook_call_at ON hook_call (at);
