@@ -12,6 +12,7 @@ from typing import Any, cast
 from horae.app.agentview import odd, resolved
 from horae.app.completed import refuse_completed, way_round
 from horae.app.decided import aftermath, decided
+from horae.app.expected import refuse_other
 from horae.app.readiness import ready
 from horae.app.reload import absorb, checked, plan_of
 from horae.app.upcoming import upcoming
@@ -130,11 +131,12 @@ def _write_new(home: Home, name: str, text: str) -> str:
     raise Conflict(f"others were faster with every name like {slug_of(name)}", "try again")
 
 
-def edit_job(home: Home, *, job: str, changes: Mapping[str, Any]) -> Json:
-    """Change keys of a job's file, leaving the rest of it alone. None removes a key."""
+def edit_job(home: Home, *, job: str, changes: Mapping[str, Any], expect: str | None = None) -> Json:
+    """Change keys of a job's file, leaving the rest of it alone. None removes a key. `expect`: see `expected.py`."""
     found = find(home, job)
     slug = found.row["slug"]
     before = home.folder.read(slug)
+    refuse_other(before, expect, f"jobs/{slug}.md")
     wanted = dict(changes)
     if not wanted:
         raise Invalid("nothing to change", "name an option, for example --schedule, or use --editor")
@@ -218,8 +220,8 @@ def resume_jobs(home: Home, *, job: str | None) -> Json:
     return _switched(done, "resumed", "was not paused", "horae pause", entry)
 
 
-def remove_job(home: Home, *, job: str) -> Json:
-    """Delete a job's file. Its history stays; `undo` brings the file back as it was."""
+def remove_job(home: Home, *, job: str, expect: str | None = None) -> Json:
+    """Delete a job's file. Its history stays; `undo` brings the file back as it was. `expect`: see `expected.py`."""
     row = find(home, job).row
     slug = row["slug"]
     text: str | None = None
@@ -228,6 +230,7 @@ def remove_job(home: Home, *, job: str) -> Json:
             text = home.folder.read(slug)
         except Invalid:
             text = None  # no text that could be kept: it goes without a way back
+        refuse_other(text, expect, f"jobs/{slug}.md")
         home.folder.remove(slug, expect=text)
     undo: Json | None = None
     if text is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
@@ -18,7 +18,8 @@ from horae.web.given import Given
 from horae.web.guard import Guard
 from horae.web.pages import PAGES
 from horae.web.pages.refusal import for_people
-from horae.web.rest import BELOW, ROUTES
+from horae.web.requests import only_known
+from horae.web.rest import REFUSALS, ROUTES
 
 STATIC = Path(__file__).parent / "static"
 
@@ -39,7 +40,7 @@ def create_app(given: Given) -> FastAPI:
     app.add_exception_handler(RequestValidationError, problem.of_validation)
     app.add_exception_handler(HTTPException, for_people(problem.of_http))
     for router in ROUTES:
-        app.include_router(router, **BELOW)
+        app.include_router(router, prefix="/api/v1", dependencies=[Depends(only_known)], responses=REFUSALS)
     for router in PAGES:
         app.include_router(router)
     app.include_router(hooks.router)

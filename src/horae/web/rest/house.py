@@ -1,17 +1,206 @@
-"""How the home is doing."""
+"""The home: how it does, what is ahead, what waits, what goes wrong, whom it reaches, who may come in."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
+from horae.web import shapes
 from horae.web.caller import Caller, GateOf
+from horae.web.requests import JobName, Key, Line, Said, Text, filtered
 
+Json = dict[str, Any]
 router = APIRouter(tags=["home"])
 
 
-@router.get("/status")
-def status(who: Caller, gate: GateOf) -> dict[str, Any]:
+class Because(Said):
+    """A reason, kept with what is decided."""
+
+    reason: Line | None = None
+
+
+class Snooze(Said):
+    """For how long; without it, for ever."""
+
+    snooze_s: Annotated[int, Query(ge=1, le=366 * 86400)] | None = None
+
+
+class Entry(Said):
+    """Which entry of the journal; without one, the newest that can be undone."""
+
+    entry: Annotated[int, Query(ge=1, lt=2**53)] | None = None
+
+
+class Token(Said):
+    """A token for a program."""
+
+    name: Text
+    role: Literal["read", "operate", "admin"] = "read"
+    days: Annotated[int, Query(ge=1, le=3650)] | None = None
+
+
+class Model(Said):
+    """Which model, and the steps of the plan that were shown."""
+
+    model: Text
+    steps: list[dict[str, Any]]
+
+
+class Prune(Said):
+    """How much at most; and whether it is only counted."""
+
+    dry_run: bool = False
+    most: Annotated[int, Query(ge=1, le=100_000)] | None = None
+
+
+@router.get("/status", response_model=shapes.Status, operation_id="status")
+def status(who: Caller, gate: GateOf) -> Json:
     """Is the gateway alive, what is next, how late were the last runs, what waits for people."""
     return gate.do(who, "status")
+
+
+@router.get("/doctor", response_model=shapes.Checks, operation_id="doctor")
+def doctor(who: Caller, gate: GateOf) -> Json:
+    """Everything that is known to be silently broken."""
+    return gate.do(who, "doctor")
+
+
+@router.get("/check", response_model=shapes.Checks, operation_id="check_all")
+def check_all(who: Caller, gate: GateOf, probe: bool = False) -> Json:
+    """Preflight of all jobs, without running."""
+    return gate.do(who, "check", job=None, probe=probe)
+
+
+@router.get("/next", response_model=shapes.Preview, operation_id="next")
+def next_slots(
+    who: Caller,
+    gate: GateOf,
+    schedule: Annotated[str | None, filtered("a schedule that no job has", 4096)] = None,
+    timezone: Annotated[str | None, filtered("its zone")] = None,
+    start: Annotated[str | None, filtered("the first instant that counts")] = None,
+    count: Annotated[int, Query(ge=1, le=1000)] = 5,
+) -> Json:
+    """The next slot of each active job, or the slots of a schedule."""
+    return gate.do(who, "next", schedule=schedule, timezone=timezone, start=start, count=count)
+
+
+@router.get("/calendar", response_model=shapes.Anything, operation_id="calendar")
+def calendar(
+    who: Caller,
+    gate: GateOf,
+    job: Annotated[str | None, filtered("only this job")] = None,
+    start: Annotated[str | None, filtered("the first day: a date, `today`, `tomorrow`")] = None,
+    days: Annotated[int, Query(ge=1, le=366)] = 14,
+    timezone: Annotated[str | None, filtered("the zone of the days")] = None,
+) -> Json:
+    """The coming days, with what runs on each of them."""
+    return gate.do(who, "calendar", job=job, start=start, days=days, timezone=timezone)
+
+
+@router.get("/asks", response_model=shapes.Asks, operation_id="asks")
+def asks(who: Caller, gate: GateOf, all: Annotated[bool, Query(description="what has waited too")] = False) -> Json:
+    """What waits for a person's word: calls of agents, proposed jobs, drafted messages."""
+    return gate.do(who, "asks", all=all)
+
+
+@router.post("/asks/{ask}/approve", response_model=shapes.Changed, operation_id="approve")
+def approve(who: Caller, gate: GateOf, ask: JobName, said: Because, key: Key = None) -> Json:
+    """Let it be done. Only for people: it takes a session of the dashboard."""
+    return gate.once(who, key, "approve", ask=ask, reason=said.reason)
+
+
+@router.post("/asks/{ask}/deny", response_model=shapes.Changed, operation_id="deny")
+def deny(who: Caller, gate: GateOf, ask: JobName, said: Because, key: Key = None) -> Json:
+    """Let it not be done. Only for people: it takes a session of the dashboard."""
+    return gate.once(who, key, "deny", ask=ask, reason=said.reason)
+
+
+@router.get("/incidents", response_model=shapes.Anything, operation_id="incidents")
+def incidents(
+    who: Caller,
+    gate: GateOf,
+    job: Annotated[str | None, filtered("of this job")] = None,
+    all: Annotated[bool, Query(description="those that are over too")] = False,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Json:
+    """What goes wrong again and again."""
+    return gate.do(who, "incidents", job=job, all=all, limit=limit)
+
+
+@router.post("/incidents/{incident}/ack", response_model=shapes.Changed, operation_id="ack")
+def ack(who: Caller, gate: GateOf, incident: JobName, said: Snooze, key: Key = None) -> Json:
+    """Be reminded of an incident no more, or not for a while."""
+    return gate.once(who, key, "ack", incident=incident, snooze_s=said.snooze_s)
+
+
+@router.post("/undo", response_model=shapes.Changed, operation_id="undo")
+def undo(who: Caller, gate: GateOf, said: Entry, key: Key = None) -> Json:
+    """Take back what a person did."""
+    return gate.once(who, key, "undo", entry=said.entry)
+
+
+@router.get("/targets", response_model=shapes.Anything, operation_id="targets")
+def targets(who: Caller, gate: GateOf) -> Json:
+    """What messages can be sent to."""
+    return gate.do(who, "targets")
+
+
+@router.post("/targets/{target}/open", response_model=shapes.Changed, operation_id="open_target")
+def open_target(who: Caller, gate: GateOf, target: JobName, key: Key = None) -> Json:
+    """Send to an address again that said it takes nothing any more."""
+    return gate.once(who, key, "open_target", target=target)
+
+
+@router.get("/models", response_model=shapes.Anything, operation_id="models")
+def models(who: Caller, gate: GateOf) -> Json:
+    """Models, and who uses them."""
+    return gate.do(who, "models")
+
+
+@router.post("/models/use", response_model=shapes.Changed, operation_id="use_model")
+def use_model(who: Caller, gate: GateOf, said: Model, key: Key = None) -> Json:
+    """Choose another model: carry out steps that `horae model` has shown."""
+    return gate.once(who, key, "use_model", model=said.model, steps=said.steps)
+
+
+@router.get("/skills", response_model=shapes.Anything, operation_id="skills")
+def skills(who: Caller, gate: GateOf) -> Json:
+    """Skills, and who uses them."""
+    return gate.do(who, "skills")
+
+
+@router.get("/secrets", response_model=shapes.Anything, operation_id="secrets")
+def secrets(who: Caller, gate: GateOf) -> Json:
+    """Names of secrets, and who uses them. Values are told to nobody."""
+    return gate.do(who, "secrets")
+
+
+@router.get("/journal/verify", response_model=shapes.Anything, operation_id="verify")
+def verify(who: Caller, gate: GateOf) -> Json:
+    """Check the journal's chains."""
+    return gate.do(who, "verify")
+
+
+@router.post("/prune", response_model=shapes.Anything, operation_id="prune")
+def prune(who: Caller, gate: GateOf, said: Prune, key: Key = None) -> Json:
+    """Take away what is older than the settings say."""
+    return gate.once(who, key, "prune", dry_run=said.dry_run, most=said.most)
+
+
+@router.get("/tokens", response_model=shapes.Anything, operation_id="tokens")
+def tokens(who: Caller, gate: GateOf, all: Annotated[bool, Query(description="those that ended too")] = False) -> Json:
+    """Who may come in."""
+    return gate.do(who, "tokens", all=all)
+
+
+@router.post("/tokens", response_model=shapes.Anything, status_code=201, operation_id="add_token")
+def add_token(who: Caller, gate: GateOf, said: Token) -> Json:
+    """Make a token for a program. It is shown this once."""
+    return gate.do(who, "add_token", name=said.name, role=said.role, days=said.days)
+
+
+@router.delete("/tokens/{token}", response_model=shapes.Changed, operation_id="end_token")
+def end_token(who: Caller, gate: GateOf, token: JobName, key: Key = None) -> Json:
+    """Revoke a token, or end a session."""
+    return gate.once(who, key, "end_token", token=token)
