@@ -6,12 +6,14 @@ itself, with dates.
 
 from __future__ import annotations
 
+import json
 import logging
 import logging.handlers
 import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from horae.core.text import one_line
@@ -32,17 +34,19 @@ SHOWN_CHARS = 200  # of what a program said, without what would move the cursor
 MANY = 20  # of one kind in one commit, for example when a folder of jobs is read for the first time
 READ = {"created", "changed", "revived", "restored"}
 PLAIN = {*READ, "removed", "quarantined", "paused", "resumed", "completed_job", "void", "resolved"}
+TOLD = ("reason", "says", "took_s", "late_s", "slots", "target", "evidence", "incident", "cause", "problem", "by")
 INCIDENTS = ("incident_opened", "incident_ended", "acknowledged", "snoozed")
 
 log = logging.getLogger("horae")
 
 
-def set_up(home: str, *, terminal: bool, file: str = "horae.log") -> str:
+def set_up(home: str, *, terminal: bool, file: str = "horae.log", form: str = "text", level: str = "info") -> str:
     """Send log lines to the home's file and, when wanted, to the terminal. Returns the file's path."""
     path = os.path.join(home, "state", file)
     kept = logging.handlers.RotatingFileHandler(path, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8")
-    kept.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
-    log.setLevel(logging.INFO)
+    plain = logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S%z")
+    kept.setFormatter(Structured() if form == "json" else plain)
+    log.setLevel(level.upper())
     log.handlers = [kept]
     if terminal:
         screen = Screen(sys.stdout)
@@ -50,6 +54,24 @@ def set_up(home: str, *, terminal: bool, file: str = "horae.log") -> str:
         log.addHandler(screen)
     log.propagate = False
     return path
+
+
+class Structured(logging.Formatter):
+    """One JSON object for each line: what a program that gathers logs can take apart without guessing."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """`at`, `level`, `event` and `message`; of a decision also what it is about."""
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        told: dict[str, Any] = {"at": at, "level": record.levelname.lower(), "event": "log"}
+        entry = getattr(record, "entry", None)
+        if entry is not None:
+            told |= {"event": entry.what, "job": getattr(record, "job", None), "entry": entry.seq}
+            told |= {name: getattr(entry, name) for name in ("actor", "job_id", "key", "run_id")}
+            told |= {name: value for name, value in entry.detail.items() if name in TOLD}
+        told["message"] = record.getMessage()
+        if record.exc_info:
+            told["trace"] = self.formatException(record.exc_info)
+        return json.dumps(told, ensure_ascii=False, default=str)
 
 
 class Screen(logging.StreamHandler[TextIO]):
@@ -82,7 +104,8 @@ class Narrator:
             line = None if entry.what in many else self.line(entry)
             if line is not None:
                 trouble = entry.what in ("failed", "blocked", "unknown", "quarantined", "missed", "clock_changed")
-                log.log(logging.WARNING if trouble else logging.INFO, line)
+                about = {"entry": entry, "job": self._job(entry).strip() or None}
+                log.log(logging.WARNING if trouble else logging.INFO, line, extra=about)
 
     def line(self, entry: Any) -> str | None:
         """One entry as a line, or None when it is only of interest to `horae why`."""

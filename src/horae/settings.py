@@ -19,6 +19,7 @@ from horae.core.exclusion import Calendar
 from horae.core.hookform import Hook, hooks_of
 from horae.core.retention import Retention, retention_of
 from horae.core.slug import NAMED, is_name
+from horae.core.watchform import Watched, watched_of
 from horae.core.webform import Web, web_of
 from horae.errors import Invalid, Trouble
 from horae.limits import CALENDAR_BYTES_MAX, DRAIN_S, PARALLEL_DEFAULT
@@ -54,6 +55,9 @@ KEYS: dict[str, tuple[type, str]] = {
     "agents": (dict, "a table: what holds for agents, and those that are programs"),
     "mcp": (dict, "a table of servers of tools"),
     "budget": (dict, "a table: tokens_day, usd_day"),
+    "metrics": (dict, "a table: jobs"),
+    "telemetry": (dict, "a table: otlp, headers, service"),
+    "log": (dict, "a table: format, level"),
     "keyring": (str, "on or off"),
 }
 UNSHOWN = (
@@ -66,6 +70,8 @@ UNSHOWN = (
     "providers",
     "agents",
     "mcp",
+    "hooks",
+    "telemetry",
 )  # what stands there may hold a password
 CHOICES = {"on_stop": ("leave", "end"), "landlock": ("on", "off"), "keyring": ("on", "off")}
 GROUP_MAX = 1000
@@ -103,6 +109,7 @@ def load(home: str, env: dict[str, str]) -> Settings:
         quiet=delivery.quiet,
         heartbeat=delivery.heartbeat,
         web=_web(path, values.get("web", {})),
+        watched=_watched(path, values),
         hooks=_hooks(path, values.get("hooks", {})),
         link=delivery.link,
         give_up_s=delivery.give_up_s,
@@ -152,6 +159,14 @@ def _web(path: str, table: object) -> Web:
         return web_of(table)
     except Invalid as error:
         raise Invalid(f"{path}: {error.message}", error.hint, **{**error.details, "file": path}) from error
+
+
+def _watched(path: str, values: Mapping[str, Any]) -> Watched:
+    try:
+        return watched_of(values)
+    except Invalid as error:
+        key = str(error.details.get("key"))
+        raise Invalid(f"{path}: {key}: {error.message}", error.hint, file=path, key=key) from error
 
 
 def _hooks(path: str, table: object) -> dict[str, Hook]:

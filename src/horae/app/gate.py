@@ -29,6 +29,10 @@ class Gate(Protocol):
         """A call of a hook, by its signature alone: the answer; a word where it starts nothing; None when it is not good."""
         ...
 
+    def metrics(self) -> Json:
+        """What the home's gateways have counted, and how it stands (see `app/metrics.py`). Whoever asks has been let in."""
+        ...
+
     def live(self, run_id: str) -> Json | None:
         """What a live run has printed and done until now: `stdout`, `stderr`, `events`, `live`; None when nobody watches it."""
         ...

@@ -23,7 +23,7 @@ from horae.limits import REQUEST_BYTES_MAX
 
 log = logging.getLogger("horae.control")
 Verbs = Mapping[str, Callable[..., Any]]
-LOOKS = ("status", "so_far", "wake")  # what changes nothing
+LOOKS = ("status", "so_far", "metrics", "wake")  # what changes nothing
 
 
 def _nobody(_pid: int) -> bool:

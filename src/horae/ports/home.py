@@ -13,6 +13,7 @@ from horae.core.hookform import Hook
 from horae.core.model import Claim, Job, Owner, Terms
 from horae.core.preflight import Facts
 from horae.core.retention import Retention
+from horae.core.watchform import Watched
 from horae.core.webform import Web
 from horae.errors import Problem
 from horae.ports.outside import Clock, Folder, Key, Runner, Scripts, Shelf, Targets, Trust, Turns, Vault
@@ -67,6 +68,8 @@ class Settings:
     heartbeat: Heartbeat | None = None
     web: Web = field(default_factory=Web)
     """Where the dashboard is served."""
+    watched: Watched = field(default_factory=Watched)
+    """How it is watched from outside."""
     hooks: dict[str, Hook] = field(default_factory=dict[str, Hook])
     """Addresses by which others start jobs, by name."""
     link: str | None = None

@@ -33,17 +33,19 @@ class Gauges:
     def gauges(self, now_us: int) -> Json:
         """How it stands at this moment."""
         due, oldest = self._db.execute(DUE, (now_us,)).fetchone()
-        one = lambda sql, *args: self._db.execute(sql, args).fetchone()[0]
         return {
             "jobs": {state: count for state, count in self._db.execute(JOBS).fetchall()},
             "due": due,
             "oldest_due": oldest,
-            "next_due": one(NEXT, now_us),
-            "live": one(LIVE),
+            "next_due": self._one(NEXT, now_us),
+            "live": self._one(LIVE),
             "deliveries": {state: count for state, count in self._db.execute(DELIVERIES).fetchall()},
-            "asks": one(ASKS),
-            "incidents": one(INCIDENTS),
-            "unknown": one(UNKNOWN),
+            "asks": self._one(ASKS),
+            "incidents": self._one(INCIDENTS),
+            "unknown": self._one(UNKNOWN),
             "gateways": {name: until for name, until in self._db.execute(GATEWAYS, (now_us,)).fetchall()},
-            "journal": one(HEAD) or 0,
+            "journal": self._one(HEAD) or 0,
         }
+
+    def _one(self, sql: str, *args: object) -> Any:
+        return self._db.execute(sql, args).fetchone()[0]

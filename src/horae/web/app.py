@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from horae import __version__
 from horae.errors import Problem
-from horae.web import hooks, problem
+from horae.web import hooks, metrics, problem
 from horae.web.feed import Feed
 from horae.web.given import Given
 from horae.web.guard import Guard
@@ -38,12 +38,14 @@ def create_app(given: Given) -> FastAPI:
     app.state.closing = asyncio.Event()
     app.add_exception_handler(Problem, for_people(problem.of_problem))
     app.add_exception_handler(RequestValidationError, problem.of_validation)
+    app.add_exception_handler(Exception, for_people(problem.of_fault))
     app.add_exception_handler(HTTPException, for_people(problem.of_http))
     for router in ROUTES:
         app.include_router(router, prefix="/api/v1", dependencies=[Depends(only_known)], responses=REFUSALS)
     for router in PAGES:
         app.include_router(router)
     app.include_router(hooks.router)
+    app.include_router(metrics.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_middleware(Guard, given=given)
     return app

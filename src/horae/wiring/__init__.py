@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import suppress
 from importlib import import_module
 
 from horae import config
@@ -156,6 +157,15 @@ class House:
                 if found["live"] or not self.cluster:
                     return found
         return None
+
+    def tallies(self) -> list[dict[str, Any]]:
+        """What each gateway of this home has counted; one that does not answer is left out."""
+        found: list[dict[str, Any]] = []
+        for number in range(1, place.PLACES_MAX + 1 if self.cluster else 2):
+            if place.holder(self.path, number) is not None:
+                with suppress(Problem):
+                    found.append(load("control.client", "ask")(self.path, "metrics", {}, ANSWER_TIMEOUT_S, number))
+        return found
 
     def ask(self, verb: str, /, **args: object) -> dict[str, Any]:
         """Ask the gateway."""

@@ -12,6 +12,7 @@ from typing import Any
 from horae import __version__
 from horae.app.status import status_of
 from horae.app.verbs import VERBS
+from horae.core.tally import Tally
 from horae.engine.gateway import Gateway
 from horae.errors import Problem
 from horae.ports import Home
@@ -34,7 +35,9 @@ class Answers:
         trouble: list[Problem],
         store: str,
         heartbeat: Heartbeat,
+        tally: Tally,
     ) -> None:
+        self._tally = tally
         self._heartbeat = heartbeat
         self._home = home
         self._gateway = gateway
@@ -48,6 +51,7 @@ class Answers:
         verbs: dict[str, Callable[..., Any]] = {name: self._as_actor(verb) for name, verb in VERBS.items()}
         verbs["status"] = self._named(self._status)
         verbs["so_far"] = self._so_far
+        verbs["metrics"] = self._tally.shown
         verbs["wake"] = self._gateway.wake
         return verbs
 

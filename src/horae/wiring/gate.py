@@ -15,6 +15,7 @@ from datetime import timedelta
 from threading import Lock
 from typing import Any
 
+from horae.app.metrics import metrics
 from horae.app.status import status_of
 from horae.app.usecases import permitted
 from horae.clock import SystemClock
@@ -86,6 +87,11 @@ class HomeGate:
             return taken
         with self._house(f"hook {name}") as house:
             return house.call("take_call", **taken)
+
+    def metrics(self) -> Json:
+        """What gateways have counted, and how it stands; also where none runs."""
+        with self._house("faces") as house:
+            return house.use(metrics, tallies=house.tallies())
 
     def live(self, run_id: str) -> Json | None:
         """What a live run has printed and done until now."""

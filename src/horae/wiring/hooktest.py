@@ -44,5 +44,5 @@ def send(home: Home, name: str, text: str, address: str) -> dict[str, Any]:
         ) from error
     finally:
         connection.close()
-    shown = json.loads(said) if said[:1] == b"{" else {}
+    shown: dict[str, Any] = json.loads(said) if said[:1] == b"{" else {}
     return {"url": f"{address}/hooks/{name}", "status": answer.status, "ok": answer.status < 300, "answer": shown}

@@ -24,6 +24,7 @@ from horae.clock import SystemClock
 from horae.control.place import HomeLock
 from horae.control.server import serving
 from horae.core.model import Owner, Terms
+from horae.core.tally import Tally
 from horae.core.webform import Web
 from horae.engine.addressing import hearers
 from horae.engine.gateway import Gateway
@@ -88,8 +89,11 @@ async def _serve(home: str, echo: Callable[[str], None], web: Callable[[Web], We
         writer = GroupWriter(store, partial(_troubled, trouble))
         writer.start()
         stack.callback(writer.close)
-        path = set_up(home, terminal=True)
+        watched = settings.watched
+        path = set_up(home, terminal=True, form=watched.log_form, level=watched.log_level)
         store.listen(Narrator(names.of).tell)
+        tally = Tally(watched.jobs)
+        store.listen(tally.tell)
 
         runner = ProcessRunner(settings, scripts_of(settings), owner.id, skills_of(settings))
         stack.callback(runner.close)
@@ -117,7 +121,7 @@ async def _serve(home: str, echo: Callable[[str], None], web: Callable[[Web], We
         _tell_zone_data(await asyncio.to_thread(follow_zone_data, whole, backing.alone))
         stack.callback(Daily(whole).close)
         heartbeat = heartbeat_of(settings)
-        answers = Answers(whole, gateway, runner, since, trouble, store.path, heartbeat)
+        answers = Answers(whole, gateway, runner, since, trouble, store.path, heartbeat, tally)
         await stack.enter_async_context(serving(home, lock.number, answers.verbs(), config.below_shim))
         _heed_signals(partial(_asked_to_stop, gateway, writer, notifier, settings.drain_s))
         await asyncio.to_thread(desk.warm)

@@ -187,8 +187,8 @@ def test_whatever_a_call_says_is_data(at: Served, body: str) -> None:
     taken = post(at, "std", body.encode(), standard(message, body))
     assert taken.status_code == 202
     said = output(at, taken.json()["runs"][0]["run_id"])
-    assert f"\nby hook std text 00-" in f"\n{said}"
-    assert body.split("\n")[0].replace("\u202e", "") in said
+    assert "\nby hook std text 00-" in f"\n{said}"
+    assert body.split("\n", maxsplit=1)[0].replace("\u202e", "") in said
     assert sorted(at.home.jobs()) == jobs
     assert not list(Path(at.home.path).rglob("pwned"))
 
