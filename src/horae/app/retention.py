@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from horae.core.retention import KINDS
@@ -17,6 +17,12 @@ from horae.ports import Gone, Home, Tx
 Json = dict[str, Any]
 RUNS_AT_ONCE = 300  # each has a row in three tables
 ENTRIES_AT_ONCE = 500
+DOORS_AT_ONCE = 500
+ENDED_FOR = timedelta(
+    days=30
+)  # a credential that lets nobody in any more is still listed for so long; the journal has it
+ONCE_FOR = timedelta(hours=24)  # whoever sends a request twice does it by then
+CALLS_FOR = timedelta(days=7)  # no signature of a hook is good for as long
 START = (-1, "")
 Step = Callable[[Tx, tuple[int, str]], Gone]
 
@@ -60,6 +66,7 @@ def prune(home: Home, *, dry_run: bool = False, most: int | None = None) -> Json
     )
     if not dry_run:
         _files(home)
+        _doors(home)
     if (output or runs or entries) and not dry_run:
         home.store.transact(
             lambda tx: tx.journal.append("pruned", actor=home.actor, output=output, runs=runs, journal=entries)
@@ -86,6 +93,19 @@ def _files(home: Home) -> None:
         reader.close()
     for name in gone:
         shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+
+
+def _doors(home: Home) -> None:
+    """What faces have kept for a time of their own."""
+    now = home.clock.now()
+    steps: tuple[Callable[[Tx], int], ...] = (
+        lambda tx: tx.doors.credentials.prune(now - ENDED_FOR, DOORS_AT_ONCE),
+        lambda tx: tx.doors.once.prune(now - ONCE_FOR, DOORS_AT_ONCE),
+        lambda tx: tx.doors.hook_calls.prune(now - CALLS_FOR, DOORS_AT_ONCE),
+    )
+    for step in steps:
+        while home.store.transact(step) == DOORS_AT_ONCE:
+            pass
 
 
 def _texts(turn: Round, before: datetime | None) -> int:

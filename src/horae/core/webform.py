@@ -30,6 +30,12 @@ class Web:
     """None: the usual one, or the next that is free."""
     hosts: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Options of commands come past `web_of`. Raises Invalid."""
+        for name, value in (("host", self.host), ("port", self.port)):
+            if value is not None and not _fits(name, value):
+                raise Invalid(f"the {name} must be {EXPECTED[name]}, not {value!r}", None, key=f"web.{name}")
+
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach it."""

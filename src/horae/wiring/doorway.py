@@ -89,14 +89,14 @@ class Doorway:
 
     async def _served(self) -> None:
         fd = os.dup(self._sock.fileno())
-        begun = self._loop.time()
+        begun, status = self._loop.time(), 1
         try:
             self._attendant = Attendant((*self._argv, "--fd", str(fd)), self._env, (fd,))
         except OSError as error:
             log.warning("the dashboard could not be started: %s", error.strerror)
-            status = 1
-        else:
+        finally:
             os.close(fd)
+        if self._attendant is not None:
             status = await asyncio.to_thread(self._attendant.wait)
         self._attendant = None
         if status and not self._closed:

@@ -7,6 +7,7 @@ has visited it for a while.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 import sys
@@ -36,6 +37,7 @@ def serve_web(home: str, *, fd: int | None, host: str | None, port: int | None, 
     settings = load(home, config.environment())
     web = replace(settings.web, host=host or settings.web.host, port=settings.web.port if port is None else port)
     sock = listen(web) if fd is None else socket.socket(fileno=fd)
+    sock.set_inheritable(False)  # what is handed over would else be handed on to whatever is started here
     given = Given(
         gate=HomeGate(home),
         home=home,
@@ -45,6 +47,9 @@ def serve_web(home: str, *, fd: int | None, host: str | None, port: int | None, 
         address=address_of(sock),
     )
     set_up(home, terminal=False, file="web.log")
+    faults = logging.getLogger("uvicorn.error")  # where the server tells of what no route has answered
+    faults.handlers, faults.propagate = logging.getLogger("horae").handlers, False
+    faults.setLevel(logging.WARNING)
     notice = None
     if fd is None:
         house = House(home)

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from horae.web.pages import frame, jobform, jobs, signin, today
+from horae.web.pages import access, frame, jobform, jobs, signin, today
 
-PAGES: tuple[APIRouter, ...] = (frame.router, jobform.router, jobs.router, signin.router, today.router)
+PAGES: tuple[APIRouter, ...] = (access.router, frame.router, jobform.router, jobs.router, signin.router, today.router)
