@@ -69,5 +69,7 @@ def compared(home: Home, *, before: str, after: str) -> Json:
     }
 
 
-def _run(reader: Reader, run_id: str) -> Json:
+def _run(reader: Reader, text: str) -> Json:
+    """A run that somebody names. Raises NotFound, Ambiguous."""
+    run_id = reader.find_run(text)["id"]
     return reader.list_runs(job_id=None, state=None, limit=1, cursor=None, run_id=run_id)["runs"][0]

@@ -55,6 +55,13 @@ async def of_validation(_request: Request, error: Exception) -> JSONResponse:
     return answer(422, "invalid", f"{first['where']}: {first['what']}", "see /api/v1/openapi.json", wrong=wrong)
 
 
+async def of_fault(_request: Request, error: Exception) -> JSONResponse:
+    """What is no refusal is a fault of ours; the server logs it."""
+    return answer(
+        500, "problem", f"a fault of Horae ({type(error).__name__})", "state/web.log of the home has the details"
+    )
+
+
 async def of_http(_request: Request, error: Exception) -> JSONResponse:
     """What the framework refuses by itself."""
     assert isinstance(error, HTTPException)

@@ -13,12 +13,14 @@ from horae.web.rest import events, house, jobs, runs
 LACKS: Mapping[str, str] = {
     "apply": "it takes a folder of the machine where it runs; over REST each job is written by itself",
     "make_link": "a link lets a person in, and is made by a person: on the command line or in the dashboard",
+    "use_model": "it carries out a plan that `horae model use` has shown, and may write config.toml; PATCH gives a job a model",
     "sign_in": "a door of the dashboard: programs come with a token",
     "sign_out": "a door of the dashboard: a token is revoked instead",
 }
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": shapes.Refusal, "description": what, "content": {problem.MEDIA: {}}}
     for status, what in {
+        400: "the body is no text in UTF-8",
         401: "nobody is signed in, or the token is not good",
         403: "a rule says no; or the role is not enough",
         404: "nothing has that name",

@@ -40,13 +40,6 @@ class Token(Said):
     days: Annotated[int, Query(ge=1, le=3650)] | None = None
 
 
-class Model(Said):
-    """Which model, and the steps of the plan that were shown."""
-
-    model: Text
-    steps: list[dict[str, Any]]
-
-
 class Prune(Said):
     """How much at most; and whether it is only counted."""
 
@@ -156,12 +149,6 @@ def open_target(who: Caller, gate: GateOf, target: JobName, key: Key = None) -> 
 def models(who: Caller, gate: GateOf) -> Json:
     """Models, and who uses them."""
     return gate.do(who, "models")
-
-
-@router.post("/models/use", response_model=shapes.Changed, operation_id="use_model")
-def use_model(who: Caller, gate: GateOf, said: Model, key: Key = None) -> Json:
-    """Choose another model: carry out steps that `horae model` has shown."""
-    return gate.once(who, key, "use_model", model=said.model, steps=said.steps)
 
 
 @router.get("/skills", response_model=shapes.Anything, operation_id="skills")
