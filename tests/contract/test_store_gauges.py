@@ -16,11 +16,10 @@ def test_a_fresh_home_has_nothing(s: UnderTest) -> None:
 
 
 def test_what_is_due_live_open_and_owned_is_counted(s: UnderTest) -> None:
-    owner = s.sign_on()
     for slug in ("one", "two"):
         s.put(slug=slug)
     s.clock.time = at("08:01")
-    now = to_us(s.clock.time)
+    owner, now = s.sign_on(), to_us(s.clock.time)
     due = s.reader().gauges(now)
     assert (due["due"], due["live"]) == (2, 0)
     assert due["oldest_due"] <= now

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
 from horae.app.agentview import resolved
@@ -50,6 +51,7 @@ def doctor(home: Home, *, gateway: Mapping[str, Any] | None, misnamed: list[str]
         *_targets(home),
         *_agents(home),
         *_hooks(home),
+        *_telemetry(home),
         *_runs(home),
         *_waiting(home),
         *(_bad("job files", f"jobs/{name} cannot be a job: its name is not one", "rename it") for name in misnamed),
@@ -104,6 +106,12 @@ def _on(gateway: Mapping[str, Any]) -> str:
     labels = f", labels {' '.join(gateway['labels'])}" if gateway["labels"] else ""
     gone = "" if gateway["alive"] else f", gone: its lease ended {gateway['lease_until']}"
     return f"pid {gateway['pid']} on {gateway['host'].split('/')[0]}{labels}{', stopping' if gateway['draining'] else ''}{gone}"
+
+
+def _telemetry(home: Home) -> list[Json]:
+    if home.settings.watched.telemetry is None or find_spec("opentelemetry") is not None:
+        return []
+    return [_bad("telemetry", "traces are dropped: OpenTelemetry is not installed", "pip install 'horae[otel]'")]
 
 
 def _hooks(home: Home) -> list[Json]:

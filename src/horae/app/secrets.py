@@ -51,6 +51,8 @@ def _uses(home: Home) -> Iterator[tuple[str, str, str]]:
         yield from ((name, "platform", platform.name) for name in names_in(platform.options))
     for hook in settings.hooks.values():
         yield from ((name, "hook", hook.name) for name in hook.secrets)
+    if settings.watched.telemetry is not None:
+        yield from ((name, "telemetry", "telemetry") for name in settings.watched.telemetry.headers.values())
     if settings.heartbeat is not None:
         yield from ((name, "heartbeat", "heartbeat") for name in names_in(settings.heartbeat.url))
     yield from _uses_of_jobs(home)

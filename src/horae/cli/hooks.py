@@ -22,8 +22,8 @@ def options_hooks(parser: ArgumentParser) -> None:
         choices=ACTIONS,
         default="list",
         metavar="ACTION",
-        help="list: what there is, where it is called and what is wrong with it; this happens without it too; test: sign a call, "
-        "and send it to this home's own gateway",
+        help="list: what there is, where it is called and what is wrong with it; this happens without it too; test: sign a "
+        "call, and send it to this home's own gateway",
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="test: the hook")
     parser.add_argument("--data", metavar="TEXT", help="test: what the call says; an empty JSON object without it")

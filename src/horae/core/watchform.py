@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from horae.core.secretname import name_problem
 from horae.core.serviceurl import service_url
@@ -67,7 +67,7 @@ def _telemetry(value: object) -> Telemetry:
         key = key_of("telemetry.headers", name)
         if not _HEADER.fullmatch(name) or len(headers) >= HEADERS_MAX:
             raise wrong(key, "is no name of a header, or one too many")
-        problem = name_problem(cast("str", secret)) if isinstance(secret, str) else "is no name of a secret"
+        problem = name_problem(secret) if isinstance(secret, str) else "is no name of a secret"
         if problem is not None:
             raise wrong(key, f"what stands there {problem}", "`horae secrets set NAME` keeps the value itself")
         headers[name.lower()] = secret

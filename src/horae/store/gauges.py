@@ -34,16 +34,16 @@ class Gauges:
         """How it stands at this moment."""
         due, oldest = self._db.execute(DUE, (now_us,)).fetchone()
         return {
-            "jobs": {state: count for state, count in self._db.execute(JOBS).fetchall()},
+            "jobs": dict(self._db.execute(JOBS).fetchall()),
             "due": due,
             "oldest_due": oldest,
             "next_due": self._one(NEXT, now_us),
             "live": self._one(LIVE),
-            "deliveries": {state: count for state, count in self._db.execute(DELIVERIES).fetchall()},
+            "deliveries": dict(self._db.execute(DELIVERIES).fetchall()),
             "asks": self._one(ASKS),
             "incidents": self._one(INCIDENTS),
             "unknown": self._one(UNKNOWN),
-            "gateways": {name: until for name, until in self._db.execute(GATEWAYS, (now_us,)).fetchall()},
+            "gateways": dict(self._db.execute(GATEWAYS, (now_us,)).fetchall()),
             "journal": self._one(HEAD) or 0,
         }
 

@@ -79,8 +79,8 @@ Samples = list[tuple[Sequence[str], float]]
 
 def _gauges(found: Json) -> dict[str, Samples]:
     there, now_us = found["gauges"], found["now_us"]
-    seconds = lambda at: (at - now_us) / 1e6
-    leases = [seconds(until) for until in there["gateways"].values()]
+    leases = [(until - now_us) / 1e6 for until in there["gateways"].values()]
+    oldest = 0.0 if there["oldest_due"] is None else max(0.0, (now_us - there["oldest_due"]) / 1e6)
     states = {**dict.fromkeys(JOB_STATES, 0), **there["jobs"]}
     open_ones = {"pending": 0, "sending": 0, **there["deliveries"]}
     budget = [(kind, found["budget"][kind]) for kind in ("tokens", "usd")] if found["budget"] else []
@@ -89,7 +89,7 @@ def _gauges(found: Json) -> dict[str, Samples]:
         "horae_build_info": [((found["version"],), 1)],
         "horae_jobs": [((state,), count) for state, count in states.items()],
         "horae_queue_due": [((), there["due"])],
-        "horae_queue_oldest_seconds": [((), max(0.0, -seconds(there["oldest_due"])) if there["oldest_due"] else 0)],
+        "horae_queue_oldest_seconds": [((), oldest)],
         "horae_next_due_timestamp_seconds": [((), there["next_due"] / 1e6)] if there["next_due"] else [],
         "horae_live_runs": [((), there["live"])],
         "horae_unknown_runs": [((), there["unknown"])],
@@ -107,17 +107,20 @@ def _gauges(found: Json) -> dict[str, Samples]:
 
 def _counters(found: Json) -> dict[str, Samples]:
     tallies, slugs = found["tallies"], {**found["slugs"], OTHER: OTHER}
-    summed = lambda name: [((), sum(tally[name] for tally in tallies))]
     return {
         "horae_runs_total": _by_job(tallies, "runs", slugs),
         "horae_slots_total": _by_job(tallies, "slots", slugs),
-        "horae_retries_total": summed("retries"),
+        "horae_retries_total": _summed(tallies, "retries"),
         "horae_deliveries_total": _by_word(tallies, "sent", SENT),
-        "horae_incidents_opened_total": summed("incidents"),
+        "horae_incidents_opened_total": _summed(tallies, "incidents"),
         "horae_hook_calls_total": _by_word(tallies, "calls", ()),
-        "horae_hook_minutes_refused_total": summed("calls_refused"),
-        "horae_journal_entries_total": summed("entries"),
+        "horae_hook_minutes_refused_total": _summed(tallies, "calls_refused"),
+        "horae_journal_entries_total": _summed(tallies, "entries"),
     }
+
+
+def _summed(tallies: Sequence[Json], name: str) -> Samples:
+    return [((), sum(tally[name] for tally in tallies))]
 
 
 def _by_job(tallies: Sequence[Json], name: str, slugs: Mapping[str, str]) -> Samples:

@@ -55,6 +55,7 @@ from horae.wiring.heartbeat import heartbeat_of, is_well
 from horae.wiring.mending import Mending, take_in, tell_held
 from horae.wiring.notify import Notifier
 from horae.wiring.scripts import Following
+from horae.wiring.spans import Spans
 
 PROGRESS_FROM, PROGRESS_EVERY = 2000, 5000  # job files that are read: fewer go by unnoticed
 
@@ -94,6 +95,8 @@ async def _serve(home: str, echo: Callable[[str], None], web: Callable[[Web], We
         store.listen(Narrator(names.of).tell)
         tally = Tally(watched.jobs)
         store.listen(tally.tell)
+        if watched.telemetry is not None:
+            store.listen(stack.enter_context(Spans(settings, watched.telemetry, backing.read, owner.host)).tell)
 
         runner = ProcessRunner(settings, scripts_of(settings), owner.id, skills_of(settings))
         stack.callback(runner.close)

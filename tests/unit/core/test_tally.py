@@ -41,7 +41,7 @@ def test_each_word_counts_where_it_belongs() -> None:
 def test_so_many_jobs_and_no_more_are_told_apart() -> None:
     tally = Tally(2)
     tally.tell([entry("completed", job=f"j{number}") for number in range(50)])
-    assert dict((job, count) for job, _, count in tally.shown()["runs"]) == {"j0": 1, "j1": 1, "other": 48}
+    assert {job: count for job, _, count in tally.shown()["runs"]} == {"j0": 1, "j1": 1, "other": 48}
     none = Tally(0)
     none.tell([entry("completed")])
     assert none.shown()["runs"] == [["other", "completed", 1]]
