@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import Response
+
+Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 POLICY: Mapping[str, str] = {
     "default-src": "'none'",
@@ -29,6 +33,17 @@ HEADERS: Mapping[str, str] = {
     "permissions-policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
 }
 FOREVER = "public, max-age=31536000, immutable"
+
+
+def dressed(handler: Handler) -> Handler:
+    """A handler whose answers carry them: what answers faults stands outside of all middleware, so of the guard too."""
+
+    async def handle(request: Request, error: Exception) -> Response:
+        made = await handler(request, error)
+        dress(made.headers, lasting=False)
+        return made
+
+    return handle
 
 
 def dress(headers: MutableHeaders, *, lasting: bool) -> None:
