@@ -16,6 +16,7 @@ from horae.web import hooks, metrics, problem
 from horae.web.feed import Feed
 from horae.web.given import Given
 from horae.web.guard import Guard
+from horae.web.headers import dressed
 from horae.web.pages import PAGES
 from horae.web.pages.refusal import for_people
 from horae.web.requests import only_known
@@ -38,7 +39,7 @@ def create_app(given: Given) -> FastAPI:
     app.state.closing = asyncio.Event()
     app.add_exception_handler(Problem, for_people(problem.of_problem))
     app.add_exception_handler(RequestValidationError, problem.of_validation)
-    app.add_exception_handler(Exception, for_people(problem.of_fault))
+    app.add_exception_handler(Exception, dressed(for_people(problem.of_fault)))
     app.add_exception_handler(HTTPException, for_people(problem.of_http))
     for router in ROUTES:
         app.include_router(router, prefix="/api/v1", dependencies=[Depends(only_known)], responses=REFUSALS)
