@@ -40,18 +40,18 @@ const worded = (text) => text.split("`").map((part, at) => (at % 2 ? make("code"
 
 // ── notices ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Say something for a while; with Undo where `answer.entry` can be taken back. */
-function notice(text, { entry = null, bad = false, hint = null } = {}) {
+/** Say something for a while; with Undo where there is a way back. */
+function notice(text, { back = null, bad = false, hint = null } = {}) {
   const close = make("button", { type: "button", class: "quiet icon", "aria-label": "Close this notice" }, "×");
   const made = make("div", { class: bad ? "notice bad" : "notice" }, make("p", {}, ...worded(text)));
   if (hint) made.append(make("p", { class: "muted" }, ...worded(hint)));
   close.addEventListener("click", () => made.remove());
-  if (entry !== null) {
+  if (back !== null) {
     const undo = make("button", { type: "button", class: "outline small" }, "Undo");
     undo.addEventListener("click", async () => {
       undo.disabled = true;
       try {
-        const answer = await send("POST", "/do/undo", { entry });
+        const answer = await send("POST", `/do/${back[0]}`, back[1]);
         made.remove();
         done(answer);
       } catch (refusal) {
@@ -63,7 +63,7 @@ function notice(text, { entry = null, bad = false, hint = null } = {}) {
   }
   made.append(close);
   $("#notices").append(made);
-  let left = setTimeout(() => made.remove(), bad || entry !== null ? 15000 : 7000);
+  let left = setTimeout(() => made.remove(), bad || back !== null ? 15000 : 7000);
   made.addEventListener("pointerenter", () => clearTimeout(left));
   made.addEventListener("focusin", () => clearTimeout(left));
   made.addEventListener("pointerleave", () => (left = setTimeout(() => made.remove(), 5000)));
@@ -72,11 +72,19 @@ function notice(text, { entry = null, bad = false, hint = null } = {}) {
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
+/** How an answer is taken back: the deed and its arguments; null where there is no way back. */
+function wayBack({ entry, undo }) {
+  if (undo === null) return null;
+  if (entry) return ["undo", { entry }];
+  const [, verb, what] = /^horae (undo|pause|resume) (\S+)$/.exec(undo ?? "") ?? [];
+  if (!verb) return null;
+  return verb === "undo" ? ["undo", { entry: Number(what) }] : [verb, { job: what }];
+}
+
 /** Tell what a deed has done, and let the page look again. */
 function done(answer) {
   if (!answer) return;
-  const undoable = answer.entry && answer.undo !== null ? answer.entry : null;
-  notice(capital(answer.did ?? "done"), { entry: undoable, hint: (answer.warnings ?? []).join("; ") || null });
+  notice(capital(answer.did ?? "done"), { back: wayBack(answer), hint: (answer.warnings ?? []).join("; ") || null });
   changed([]);
 }
 
@@ -385,7 +393,7 @@ document.addEventListener("submit", async (event) => {
 // ── keyboard ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const PLACES = { t: "/", c: "/calendar", j: "/jobs", r: "/runs", n: "/trends", h: "/health", o: "/journal" };
-let went = 0;
+let went = -Infinity;
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
     for (const open of document.querySelectorAll("details.who[open], details.drop[open]")) {
@@ -405,7 +413,7 @@ document.addEventListener("keydown", (event) => {
     if (search) search.focus();
     else location.assign("/jobs#search");
   }
-  went = key === "g" ? event.timeStamp : 0;
+  went = key === "g" ? event.timeStamp : -Infinity;
 });
 
 window.horae = { send, make, notice, done, trouble, ask, act, carry, changed, clean, short, far, times };

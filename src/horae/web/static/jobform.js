@@ -163,5 +163,6 @@
     }
   });
   kinds();
+  if (data.job) look(); // what is wrong with the file is told from the beginning
   if (location.hash === "#schedule") document.getElementById("schedule").focus();
 }
