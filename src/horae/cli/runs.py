@@ -8,9 +8,9 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from horae.cli.activity import activity_words
 from horae.cli.agentoptions import resolved_rows
 from horae.cli.output import Output
+from horae.core.activitywords import activity_words
 from horae.core.text import money_words
 from horae.errors import Unavailable, Usage
 from horae.timing.durations import duration_words, short_duration

@@ -6,9 +6,9 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from horae.cli.output import Output, folded, screen_width
+from horae.core.decisionwords import decision_words
 from horae.core.text import one_line
 from horae.errors import Usage
-from horae.timing.durations import short_duration
 from horae.wiring import open_house
 
 LIMIT_MAX = 10_000
@@ -59,31 +59,7 @@ def _render(item: dict[str, Any], output: Output) -> None:
         output.text(f"{' ' * INDENT}{line}")
     for decision in item["decisions"]:
         output.text(
-            output.paint(f"{' ' * INDENT}{decision['at'] or '-'}  {decision['actor']}: {_words(decision)}", "grey")
-        )
-
-
-def _words(decision: dict[str, Any]) -> str:
-    """One decision in words."""
-    detail = {key: value for key, value in decision["detail"].items() if key != "undo" and value not in (None, "", 0)}
-    match decision["what"]:
-        case "planned" | "ahead":
-            how = "planned" if decision["what"] == "planned" else detail.get("note")
-            return f"{how} by {detail.get('by')} in {detail.get('zone')}"
-        case "claimed":
-            missed = f", it stands for {detail['missed']} missed before it" if detail.get("missed") else ""
-            late = detail.get("late_s", 0)
-            return f"claimed, {short_duration(late)} after it was due" + missed
-        case "exception_cleared":
-            return "what was decided about it was taken back"
-        case "undone" if detail.get("redo"):
-            number = detail.get("entry")
-            return f"entry {number} was part of an undo: only `horae undo {number}` takes it back"
-        case "undone":
-            return f"entry {detail.get('entry')} was taken back"
-        case _:
-            more = ", ".join(
-                f"{key.removesuffix('_s')} {short_duration(value) if key.endswith('_s') else value}"
-                for key, value in detail.items()
+            output.paint(
+                f"{' ' * INDENT}{decision['at'] or '-'}  {decision['actor']}: {decision_words(decision)}", "grey"
             )
-            return decision["what"].replace("_", " ") + (f": {more}" if more else "")
+        )

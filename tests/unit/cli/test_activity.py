@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horae.cli.activity import activity_words
+from horae.core.activitywords import activity_words
 
 
 @pytest.mark.parametrize(
