@@ -43,6 +43,8 @@ NORMAL = (
     (r"\b[0-9a-f]{32}\b|\b[0-9a-f]{16}\b|\b[0-9a-f]{12}\b", "ID"),
     (r"\b\d+(\.\d+)? (ms|s|min \d+ s|MiB)\b", "AMOUNT"),
     (r"\b(pid|undo|entry|tzdata|Python|version|horae|Horae) \d[\w.]*", r"\1 NUMBER"),
+    (r"\bhttp://127\.0\.0\.1:\d+", "ADDRESS"),
+    (r"\bh[lst]_[\w-]{40,}", "SECRET"),
     (r"\balive on \S+,", "alive on HOST,"),
     (r"\s+", " "),
 )
