@@ -13,6 +13,7 @@ import pytest
 from horae.core.agentform import TABLES as OF_AGENTS
 from horae.core.deliveryform import TABLES
 from horae.core.retention import Retention
+from horae.core.watchform import Telemetry, Watched
 from horae.core.webform import Web
 from horae.errors import Invalid, Trouble
 from horae.limits import CALENDAR_BYTES_MAX, DRAIN_S, PARALLEL_DEFAULT
@@ -38,9 +39,13 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     text += 'retention = {output = "7d", journal = "forever"}\non_stop = "end"\nlandlock = "off"\n'
     text += 'web = {serve = "off", host = "::1", port = 0, hosts = ["Horae.example.org"]}\n'
     text += 'keyring = "on"\n[groups]\ngpu = 2\n[calendars.nights]\nhours = ["22:00-07:00"]\n'
+    text += '[hooks.ci]\nkind = "github"\nsecret = "CI_SECRET"\njobs = ["deploy"]\n[metrics]\njobs = 5\n'
+    text += '[telemetry]\notlp = "http://127.0.0.1:4318"\n[log]\nformat = "json"\n'
     others = (*TABLES, *OF_AGENTS)  # test_settings_delivery.py, test_settings_agents.py
     assert all(key in text for key in KEYS if key not in others)
     found = load(home(tmp_path, text), {})
+    assert found.hooks["ci"].jobs == ("deploy",)
+    assert found.watched == Watched(5, Telemetry("http://127.0.0.1:4318"), "json")
     assert (found.timezone, found.parallel, found.commands, found.pass_env, found.drain_s) == (
         "Asia/Tokyo", 3, ("true",), ("A",), 90.0,
     )  # fmt: skip

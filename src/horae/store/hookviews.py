@@ -19,4 +19,4 @@ class HookViews:
 
     def hooks_called(self) -> dict[str, int]:
         """Hook → when it was called last, in microseconds."""
-        return {hook: at for hook, at in self._db.execute(CALLED).fetchall()}
+        return dict(self._db.execute(CALLED).fetchall())

@@ -14,9 +14,10 @@ from horae.errors import Ambiguous, Invalid, NotFound, Trouble
 from horae.store.agentviews import AgentViews
 from horae.store.attention import waiting
 from horae.store.faceviews import FOUND, FaceViews, like
+from horae.store.gateways import LIVE_RUNS, due_by_labels, gateways, jobs_by_labels
 from horae.store.gauges import Gauges
 from horae.store.hookviews import HookViews
-from horae.store.gateways import LIVE_RUNS, due_by_labels, gateways, jobs_by_labels
+from horae.store.journalviews import JournalViews
 from horae.store.migrate import newer, steps, version
 from horae.store.posted import closed_targets, deliveries, find_incident, incidents, on_the_way
 from horae.store.rows import local, zulu
@@ -106,7 +107,7 @@ class File(sqlite3.Connection):
         return None if word == "ok" else str(word)
 
 
-class Reader(AgentViews, StripViews, HookViews, Gauges, FaceViews):
+class Reader(AgentViews, StripViews, HookViews, Gauges, FaceViews, JournalViews):
     """Questions to one home's store. Each answer is what was committed when it was asked."""
 
     def __init__(self, db: Looks) -> None:

@@ -92,12 +92,10 @@ async def _serve(home: str, echo: Callable[[str], None], web: Callable[[Web], We
         stack.callback(writer.close)
         watched = settings.watched
         path = set_up(home, terminal=True, form=watched.log_form, level=watched.log_level)
-        store.listen(Narrator(names.of).tell)
         tally = Tally(watched.jobs)
-        store.listen(tally.tell)
-        if watched.telemetry is not None:
-            store.listen(stack.enter_context(Spans(settings, watched.telemetry, backing.read, owner.host)).tell)
-
+        told = (Narrator(names.of).tell, tally.tell, *_traced(stack, settings, backing.read, owner))
+        for tell in told:
+            store.listen(tell)
         runner = ProcessRunner(settings, scripts_of(settings), owner.id, skills_of(settings))
         stack.callback(runner.close)
         mirror = ScriptMirror(writer, scripts_of(settings)) if backing.shared else None
@@ -140,6 +138,13 @@ async def _serve(home: str, echo: Callable[[str], None], web: Callable[[Web], We
             await gateway.run()
         echo("stopped")
     return 0
+
+
+def _traced(
+    stack: AsyncExitStack, settings: Settings, read: Callable[[], Reader], owner: Owner
+) -> tuple[Callable[[Any], None], ...]:
+    telemetry = settings.watched.telemetry
+    return () if telemetry is None else (stack.enter_context(Spans(settings, telemetry, read, owner.host)).tell,)
 
 
 def redact_of(settings: Settings) -> Callable[[str], str]:

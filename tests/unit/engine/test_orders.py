@@ -36,7 +36,8 @@ def settings(**given: Any) -> Settings:
 
 def test_a_secret_of_the_gateway_never_reaches_a_run() -> None:
     env = environment(a_claim(), settings(), {})
-    assert {name: value for name, value in env.items() if not name.startswith("HORAE_")} == USUAL
+    ours = ("HORAE_", "TRACEPARENT")
+    assert {name: value for name, value in env.items() if not name.startswith(ours)} == USUAL
     assert not set(SECRETS.values()) & set(env.values())
 
 
@@ -69,6 +70,15 @@ def test_a_run_learns_who_it_is_and_cannot_be_told_otherwise_by_the_environment(
         "HORAE_MISSED": "4",
         "HORAE_TRIGGER": "schedule",
     }
+
+
+def test_a_run_of_a_hook_knows_it_and_finds_what_came_unchanged() -> None:
+    env = environment(a_claim(cause="hook ci", input="x\nHORAE_HOME=/evil", trigger="manual"), settings(), {})
+    assert (env["HORAE_TRIGGER"], env["HORAE_HOOK"], env["HORAE_WITH_FORM"]) == ("hook", "ci", "text")
+    assert (env["HORAE_WITH"], env["HORAE_HOME"]) == ("x\nHORAE_HOME=/evil", "/h")
+    person = environment(a_claim(input="x", trigger="manual"), settings(), {})
+    assert person["HORAE_TRIGGER"] == "manual"
+    assert not {"HORAE_HOOK", "HORAE_WITH_FORM"} & set(person)
 
 
 def test_a_clock_that_was_set_back_makes_no_negative_lateness() -> None:
