@@ -51,6 +51,7 @@ def doctor(home: Home, *, gateway: Mapping[str, Any] | None, misnamed: list[str]
         *_targets(home),
         *_agents(home),
         *_hooks(home),
+        *_dashboard(home),
         *_telemetry(home),
         *_runs(home),
         *_waiting(home),
@@ -121,6 +122,22 @@ def _hooks(home: Home) -> list[Json]:
         for hook in list_hooks(home)["hooks"]
         for problem in hook["problems"]
     ]
+
+
+def _dashboard(home: Home) -> list[Json]:
+    """Who reaches it, where that is not this machine alone."""
+    web = home.settings.web
+    if not web.serve or web.loopback:
+        return []
+    reader = home.read()
+    try:
+        known = any(one["kind"] == "token" for one in reader.credentials(all=False))
+    finally:
+        reader.close()
+    if not known:
+        says = f"it is not served at {web.host}, which others reach, since nobody has a token"
+        return [_bad("dashboard", says, "`horae tokens add NAME`, then restart the gateway")]
+    return [_good("dashboard", f"other machines reach it at {web.host}, unencrypted unless a proxy stands before it")]
 
 
 def _runs(home: Home) -> list[Json]:

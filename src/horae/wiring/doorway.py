@@ -22,8 +22,9 @@ from horae.errors import Refused, Unavailable
 from horae.ports import Home
 from horae.runners.attendant import Attendant
 
-REST_S = 30.0  # after it ended at once
+REST_S = 30.0  # after it ended at once, time after time
 AT_ONCE_S = 5.0
+SHORT_MAX = 3
 BACKLOG = 128
 
 log = logging.getLogger("horae.web")
@@ -69,6 +70,7 @@ class Doorway:
         self._attendant: Attendant | None = None
         self._task: asyncio.Task[None] | None = None
         self._closed = False
+        self._short = 0  # times in a row that it ended at once
         self._watch()
 
     def close(self) -> None:
@@ -101,7 +103,8 @@ class Doorway:
         self._attendant = None
         if status and not self._closed:
             log.warning("the dashboard ended with status %d; the next visitor has it started anew", status)
-            if self._loop.time() - begun < AT_ONCE_S:
+            self._short = self._short + 1 if self._loop.time() - begun < AT_ONCE_S else 0
+            if self._short >= SHORT_MAX:
                 self._loop.call_later(REST_S, self._watch)
                 return
         self._watch()

@@ -25,6 +25,7 @@ def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A home with a job, served."""
     home = TestHome(tmp_path_factory.mktemp("attacks") / "home", inside=True)
     home.horae("init")
+    home.config("")  # a job of these writes down what it finds
     home.script("hi.sh", "#!/bin/sh\necho hi\n")
     home.horae("add", "every 1h", "--script", "hi.sh", "--name", "hi")
     with served(home) as made:
@@ -405,6 +406,7 @@ def test_no_socket_of_the_gateway_reaches_what_it_starts(at: Served) -> None:
     """Neither a run nor the dashboard's own helpers may listen where the gateway does."""
     port = urlsplit(at.address).port
     folder = at.home.path / "fds"
+    assert at.client().get("/healthz").text == "ok\n"
     at.home.script("fds.sh", f"#!/bin/sh\nls -l /proc/$$/fd > {folder}\nls -l /proc/$PPID/fd >> {folder}\n")
     at.home.horae("add", "every 1h", "--script", "fds.sh", "--name", "fds")
     listening = {
