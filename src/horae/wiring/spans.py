@@ -30,7 +30,7 @@ from horae.secretfile import SecretFile
 INSTALL = "traces need `pip install 'horae[otel]'`"
 QUEUE_MAX = 2048
 BATCH_MAX = 256
-SEND_S, CLOSE_S = 5.0, 3.0
+SEND_S, CLOSE_S = 5.0, 1.0  # a receiver that is gone keeps no gateway from stopping
 SPANS_OF_AGENT_MAX = 500
 GOOD = frozenset(("completed", "released", "cancelled"))
 
