@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from horae.app.dayslots import day_of, slots_by_day, used_up
+from horae.app.dayslots import LISTED_MAX, day_of, slots_by_day, used_up
 from horae.app.jobs import find
 from horae.app.preview import JOBS_MAX, PLANNED_MAX, beginning, live_rows
 from horae.app.upcoming import (
@@ -77,6 +77,8 @@ class View:
     """Jobs of which nothing is known but their name."""
     count: int = 0
     """Of listed runs."""
+    listed: int = LISTED_MAX
+    """Of one job on one day."""
 
     @property
     def after(self) -> datetime:
@@ -99,14 +101,23 @@ class View:
 
 
 def calendar(
-    home: Home, *, job: str | None = None, start: str | None = None, days: int = 14, timezone: str | None = None
+    home: Home,
+    *,
+    job: str | None = None,
+    start: str | None = None,
+    days: int = 14,
+    timezone: str | None = None,
+    listed: int = LISTED_MAX,
 ) -> Json:
-    """The shape of `calendar`: `days` days from `start` (default today) in the zone of the home, or another."""
+    """The shape of `calendar`: `days` days from `start` (default today) in the zone of the home, or another.
+
+    Of each job at most `listed` slots a day are listed one by one.
+    """
     if not 1 <= days <= DAYS_MAX:
         raise Invalid(f"--days must be from 1 to {DAYS_MAX}, not {days}")
     now = home.clock.now()
     view = _opened(home.settings.timezone if timezone is None else timezone, start, days, now)
-    view.calendars = home.settings.calendars
+    view.calendars, view.listed = home.settings.calendars, listed
     shown: list[Json] = []
     one = None if job is None else find(home, job).row
     reader = home.read()
@@ -238,7 +249,7 @@ def _runs_of(
         if slot in apart and view.after < item.due <= view.until:
             special = _special(view, row, slots, slot, item)
             yield view.day_of(item.due), item.due, _run(view, row, slot, item.due, *special)
-    for day, count, some in slots_by_day(slots, apart, edges, after, until or after):
+    for day, count, some in slots_by_day(slots, apart, edges, after, until or after, view.listed):
         if len(some) == count:
             for slot in some:
                 special = _special(view, row, slots, slot, Decided(slot + spread, None))

@@ -27,14 +27,19 @@ def day_of(edges: Sequence[datetime], instant: datetime) -> int:
 
 
 def slots_by_day(
-    slots: RecurrenceSet, apart: Collection[datetime], edges: Sequence[datetime], after: datetime, until: datetime
+    slots: RecurrenceSet,
+    apart: Collection[datetime],
+    edges: Sequence[datetime],
+    after: datetime,
+    until: datetime,
+    listed: int = LISTED_MAX,
 ) -> Iterator[tuple[int, int, list[datetime]]]:
     """(day, number of slots, the slots), of the days that have some; of too many slots only the first and the last."""
     if slots.count(after, until, WALKED_MAX + 1) <= WALKED_MAX:
         plain = (slot for slot in slots.between(after, until) if slot not in apart)
         for day, group in groupby(plain, key=partial(day_of, edges)):
             found = list(group)
-            yield day, len(found), found if len(found) <= LISTED_MAX else [found[0], found[-1]]
+            yield day, len(found), found if len(found) <= listed else [found[0], found[-1]]
         return
     for day, (opens, closes) in enumerate(pairwise(edges)):
         low, high = max(after, opens - SECOND), min(until, closes - SECOND)
@@ -42,7 +47,7 @@ def slots_by_day(
             continue
         count = slots.count(low, high) - within(slots, apart, low, high)
         plain = (slot for slot in slots.between(low, high) if slot not in apart)
-        if count > LISTED_MAX:
+        if count > listed:
             last = slots.last_until(high)
             while last is not None and last in apart:
                 last = slots.last_until(last - SECOND)
