@@ -37,8 +37,8 @@ def _nothing(_page: Any) -> None:
 
 def _edited(page: Any) -> None:
     """A schedule that was just typed."""
-    page.locator("#schedule").fill("weekdays at 18:30, fridays at 16:00")
-    page.locator("#meaning").get_by_text("Fri").first.wait_for()
+    page.locator("#schedule").fill("mondays at 9am and fridays at 17:00")
+    page.locator("#meaning").get_by_text("on Mondays").first.wait_for()
     page.evaluate("document.activeElement.blur()")
 
 

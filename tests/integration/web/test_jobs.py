@@ -222,7 +222,7 @@ def test_a_broken_file_is_mended_as_text(page: Any, shown: Served) -> None:
 
 
 def test_pages_of_jobs_are_accessible_in_both_schemes_and_on_a_phone(page: Any, shown: Served) -> None:
-    for path in ("/jobs", "/jobs/disk-watch", "/jobs/harbour-tides/edit"):
+    for path in ("/jobs?search=disk", "/jobs/disk-watch", "/jobs/harbour-tides/edit"):
         go(page, shown, path)
         accessible(page)
 

@@ -125,6 +125,9 @@ def test_a_move_asks_when_and_what_is_refused_is_told_beside_it(today: Any, show
 def test_what_waits_is_answered_with_a_reason(today: Any, shown: Served) -> None:
     proposed = card(today, "Waiting for you").locator("li").filter(has_text="proposes a job")
     proposed.get_by_role("textbox").fill("plants need water")
+    with today.expect_response("**/frame**"):  # something changes, and what is being written stays
+        shown.home.horae("run", "fetch-mail", "--wait")
+    assert proposed.get_by_role("textbox").input_value() == "plants need water"
     proposed.get_by_role("button", name="Approve").click()
     told(today, "Approved a1b2c3d4")
     proposed.wait_for(state="detached", **FAST)

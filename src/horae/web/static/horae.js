@@ -241,7 +241,8 @@ setInterval(times, 1000);
 
 // ── news ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-let source = null, tries = 0, retry = null, pending = [], soon = null, lost = null;
+let source = null, tries = 0, retry = null, pending = [], soon = null, lately = -Infinity, lost = null;
+const SOON_MS = 300, BETWEEN_MS = 1000; // a burst is one look, and a storm of them one a second
 
 /** Parts of the page look again, a moment later. */
 function changed(details) {
@@ -250,8 +251,9 @@ function changed(details) {
     const detail = pending;
     pending = [];
     soon = null;
+    lately = performance.now();
     document.body.dispatchEvent(new CustomEvent("horae:changed", { detail, bubbles: true }));
-  }, 300);
+  }, Math.max(SOON_MS, lately + BETWEEN_MS - performance.now()));
 }
 
 function listen() {
@@ -265,7 +267,7 @@ function listen() {
   source.addEventListener("change", (event) => changed([JSON.parse(event.data)]));
   source.addEventListener("error", () => {
     silence();
-    retry = setTimeout(listen, Math.min(30000, 1000 * 2 ** Math.min(5, tries++)) * (0.75 + Math.random() / 2));
+    retry = setTimeout(listen, Math.min(5000, 1000 * 2 ** Math.min(5, tries++)) * (0.75 + Math.random() / 2));
     if (tries > 1) outage();
   });
 }
@@ -416,7 +418,7 @@ document.addEventListener("keydown", (event) => {
   went = key === "g" ? event.timeStamp : -Infinity;
 });
 
-window.horae = { send, make, notice, done, trouble, ask, act, carry, changed, clean, short, far, times };
+window.horae = { send, make, worded, notice, done, trouble, ask, act, carry, changed, clean, short, far, times };
 function begin() {
   times();
   showTheme();

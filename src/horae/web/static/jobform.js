@@ -33,7 +33,8 @@
   function wrong(found, lines) {
     for (const place of form.querySelectorAll("[data-wrong]")) {
       const words = found[place.dataset.wrong] ?? "";
-      if (place.textContent !== words) place.textContent = words;
+      if (place.dataset.said !== words) place.replaceChildren(...horae.worded(words));
+      place.dataset.said = words;
       const input = form.querySelector(`input[name="${place.dataset.wrong}"]:not([type=radio]), textarea[name="${place.dataset.wrong}"]`);
       if (words) input?.setAttribute("aria-invalid", "true");
       else input?.removeAttribute("aria-invalid");
