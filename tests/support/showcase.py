@@ -139,7 +139,7 @@ SCRIPTS = {
     "backup.sh": "echo 'copied 1,204 files'",
     "disk.sh": "echo 'disk /srv is 97 % full' >&2; exit 3",
     "certs.sh": "echo 'nothing to renew'",
-    "reindex.sh": "for n in $(seq 1 900); do echo \"part $n of 900\"; sleep 1; done",
+    "reindex.sh": 'for n in $(seq 1 900); do echo "part $n of 900"; sleep 1; done',
     "wiki.sh": "echo moved",
 }
 SAYS = {
@@ -220,7 +220,9 @@ def _run(db: sqlite3.Connection, job_id: str, kept: Kept, slot: datetime, state:
     }  # fmt: skip
     _insert(db, "occurrence", occurrence)
     _insert(db, "run", run)
-    says = "Low water 06:12 (1.1 m), high water 12:25 (5.4 m).\nLow water 18:40 (1.3 m)." if tokens else "3 new messages"
+    says = (
+        "Low water 06:12 (1.1 m), high water 12:25 (5.4 m).\nLow water 18:40 (1.3 m)." if tokens else "3 new messages"
+    )
     output = {"run_id": run_id, "message": says, "stdout": says, "stderr": "", "stdout_cut": 0, "stderr_cut": 0}
     _insert(db, "output", output)
 
@@ -243,7 +245,9 @@ def _insert(db: sqlite3.Connection, table: str, row: dict[str, Any]) -> None:
     db.execute(f"INSERT OR IGNORE INTO {table} ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
 
 
-def propose(home: TestHome, *, kind: str, body: dict[str, Any], slug: str = "morning-briefing", of: str = "a1b2c3d4") -> None:
+def propose(
+    home: TestHome, *, kind: str, body: dict[str, Any], slug: str = "morning-briefing", of: str = "a1b2c3d4"
+) -> None:
     """Something that waits for a person, as the latest run of a job would have asked for it."""
     with sqlite3.connect(home.path / "state" / "runtime.db") as db:
         row = db.execute(
