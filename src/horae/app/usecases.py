@@ -21,6 +21,7 @@ from horae.app import (
     doctor,
     draft,
     incidents,
+    journal,
     listing,
     models,
     preview,
@@ -29,6 +30,7 @@ from horae.app import (
     skills,
     status,
     targets,
+    targettest,
     views,
     why,
 )
@@ -84,6 +86,8 @@ USE_CASES: Mapping[str, UseCase] = {
     "doctor": _looks(doctor.doctor, "everything that is known to be silently broken"),
     "check": _looks(doctor.check, "preflight a job, or all of them, without running"),
     "verify": _looks(audit.verify, "check the journal's chains"),
+    "journal": _looks(journal.journal, "the journal, the newest entries first"),
+    "test_target": _looks(targettest.send_test, "send a test message to a target", "operate"),
     "tokens": _looks(access.list_credentials, "who may come in", "admin"),
     # steering
     "run": _does("run", "operate", "run a job now"),

@@ -123,6 +123,20 @@ class Reader(Protocol):
 
     def newest_entry(self) -> int: ...
 
+    def journal(
+        self,
+        *,
+        job_id: str | None,
+        key: str | None,
+        run_id: str | None,
+        actor: str | None,
+        what: str | None,
+        before: int,
+        limit: int,
+    ) -> Json: ...
+
+    def journal_words(self) -> Json: ...
+
     def close(self) -> None: ...
 
 

@@ -35,6 +35,7 @@ DEEDS: Mapping[str, Mapping[str, tuple[type, ...]]] = MappingProxyType(
         "resolve": {"run": TEXT, "said": TEXT, "reason": MAYBE},
         "ack": {"incident": TEXT, "snooze_s": NUMBER},
         "open_target": {"target": TEXT},
+        "test_target": {"target": TEXT, "text": MAYBE},
         "approve": {"ask": TEXT, "reason": MAYBE},
         "deny": {"ask": TEXT, "reason": MAYBE},
         "remove": {"job": TEXT},
@@ -43,6 +44,7 @@ DEEDS: Mapping[str, Mapping[str, tuple[type, ...]]] = MappingProxyType(
 REQUIRED_NONE = {
     "pause": ("job", "reason"),
     "resume": ("job",),
+    "test_target": ("text",),
 }  # what a use case wants to be told, also that it is nothing
 
 

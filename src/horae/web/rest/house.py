@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 
 from horae.web import shapes
 from horae.web.caller import Caller, GateOf
-from horae.web.requests import JobName, Key, Line, Said, Text, filtered
+from horae.web.requests import Cursor, JobName, Key, Line, Said, Text, filtered
 
 Json = dict[str, Any]
 router = APIRouter(tags=["home"])
@@ -38,6 +38,12 @@ class Token(Said):
     name: Text
     role: Literal["read", "operate", "admin"] = "read"
     days: Annotated[int, Query(ge=1, le=3650)] | None = None
+
+
+class Message(Said):
+    """What a test message says, if not the usual."""
+
+    text: Line | None = None
 
 
 class Prune(Said):
@@ -139,6 +145,12 @@ def targets(who: Caller, gate: GateOf) -> Json:
     return gate.do(who, "targets")
 
 
+@router.post("/targets/{target}/test", response_model=shapes.Anything, operation_id="test_target")
+def test_target(who: Caller, gate: GateOf, target: JobName, said: Message) -> Json:
+    """Send a test message to a target, and tell what became of it at each address."""
+    return gate.do(who, "test_target", target=target, text=said.text)
+
+
 @router.post("/targets/{target}/open", response_model=shapes.Changed, operation_id="open_target")
 def open_target(who: Caller, gate: GateOf, target: JobName, key: Key = None) -> Json:
     """Send to an address again that said it takes nothing any more."""
@@ -167,6 +179,23 @@ def secrets(who: Caller, gate: GateOf) -> Json:
 def verify(who: Caller, gate: GateOf) -> Json:
     """Check the journal's chains."""
     return gate.do(who, "verify")
+
+
+@router.get("/journal", response_model=shapes.Anything, operation_id="journal")
+def journal(
+    who: Caller,
+    gate: GateOf,
+    job: Annotated[str | None, filtered("about this job")] = None,
+    key: Annotated[str | None, filtered("about the occurrence with this key", 64)] = None,
+    run: Annotated[str | None, filtered("about this run", 64)] = None,
+    actor: Annotated[str | None, filtered("by this one")] = None,
+    what: Annotated[str | None, filtered("of this kind: docs/reference/journal.md")] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    cursor: Cursor = None,
+) -> Json:
+    """Decisions, the newest first, one page."""
+    asked: Json = {"job": job, "key": key, "run": run, "actor": actor, "what": what}
+    return gate.do(who, "journal", **asked, limit=limit, cursor=cursor)
 
 
 @router.post("/prune", response_model=shapes.Anything, operation_id="prune")
