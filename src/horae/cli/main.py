@@ -59,6 +59,7 @@ COMMANDS = {  # name → (module, what it does)
     "prune": ("audit", "take away what is older than the config says"),
     "web": ("web", "serve the dashboard by itself; `up` does it beside its work"),
     "open": ("web", "open the dashboard, by a link for one visit"),
+    "mcp": ("mcp", "serve an agent that speaks the Model Context Protocol, on standard input and output"),
     "tokens": ("web", "list tokens and sessions, make a token for a program, or revoke one"),
     "hooks": ("hooks", "list addresses by which others start jobs, or call one"),
     "service": ("service", "keep the gateway running: install, remove or look at its service"),

@@ -9,6 +9,7 @@ from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from horae import __version__
 from horae.errors import Problem
@@ -17,6 +18,7 @@ from horae.web.feed import Feed
 from horae.web.given import Given
 from horae.web.guard import Guard
 from horae.web.headers import dressed
+from horae.web.mcpdoor import McpDoor
 from horae.web.pages import PAGES
 from horae.web.pages.refusal import for_people
 from horae.web.requests import only_known
@@ -47,6 +49,8 @@ def create_app(given: Given) -> FastAPI:
         app.include_router(router)
     app.include_router(hooks.router)
     app.include_router(metrics.router)
+    if given.mcp is not None:
+        app.router.routes.append(Route("/mcp", McpDoor(given.mcp), methods=["GET", "POST", "DELETE"]))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_middleware(Guard, given=given)
     return app

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from horae.app.gate import Gate
 from horae.core.attempts import Attempts
 from horae.web.idle import Idle
+from horae.web.mcpdoor import Load
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,5 +24,7 @@ class Given:
     """Of the home."""
     address: str
     """Where it listens, as a URL."""
+    mcp: Load | None = None
+    """Loads the server for agents."""
     idle: Idle = field(default_factory=Idle)
     attempts: Attempts = field(default_factory=Attempts)

@@ -24,6 +24,7 @@ from horae.settings import load
 from horae.web.app import create_app
 from horae.web.given import Given
 from horae.wiring import House
+from horae.wiring import load as load_by_name
 from horae.wiring.doorway import address_of, listen, refuse_open_door
 from horae.wiring.gate import HomeGate
 
@@ -38,8 +39,10 @@ def serve_web(home: str, *, fd: int | None, host: str | None, port: int | None, 
     web = replace(settings.web, host=host or settings.web.host, port=settings.web.port if port is None else port)
     sock = listen(web) if fd is None else socket.socket(fileno=fd)
     sock.set_inheritable(False)  # what is handed over would else be handed on to whatever is started here
+    gate = HomeGate(home)
     given = Given(
-        gate=HomeGate(home),
+        gate=gate,
+        mcp=lambda: (load_by_name("wiring.mcpserver", "application")(gate), load_by_name("mcp.server", "CALLER")),
         home=home,
         hosts=(web.host, *web.hosts),
         link=settings.link,
