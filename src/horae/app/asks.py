@@ -8,6 +8,7 @@ may choose: a name, a schedule, a prompt. Tools, secrets and targets are not the
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 from horae.app.jobs import NO_GATEWAY, add_job, find, remove_job
@@ -26,9 +27,16 @@ def list_asks(home: Home, *, all: bool = False) -> Json:
     """What waits for a person's word, the newest first; with `all` what has waited too."""
     reader = home.read()
     try:
-        return {"asks": reader.asks(open=not all)}
+        found = reader.asks(open=not all)
     finally:
         reader.close()
+    now = home.clock.now()
+    return {"asks": [ask for ask in found if all or not _too_late(ask, now)]}
+
+
+def _too_late(ask: Json, now: datetime) -> bool:
+    """Whether a draft has waited too long. A call's end is told by its slot."""
+    return ask["run"] is None and ask["expires_at"] is not None and datetime.fromisoformat(ask["expires_at"]) <= now
 
 
 def approve(home: Home, *, ask: str, reason: str | None = None) -> Json:
@@ -109,7 +117,7 @@ def _job(home: Home, ask: Json) -> Json:
     if lacking:
         says = f"the draft {ask['id']} has no {lacking[0]}, so no job can be made of it"
         raise Invalid(says, f"`horae deny {ask['id']}` puts it aside; `horae add` makes a job by hand")
-    fields = {"name": said["name"], "prompt": said["prompt"]}
+    fields = {"name": said["name"], "prompt": said["prompt"], "timezone": body.get("timezone")}
     return add_job(home, schedule=str(said["schedule"]), fields=fields)
 
 
@@ -121,7 +129,7 @@ def _addressees(home: Home, ask: Json) -> tuple[Addressee, ...]:
 
 def _did(ask: Json, made: Json, *, approved: bool) -> str:
     if not approved:
-        return f"denied {ask['id']} of {ask['slug']}"
+        return f"denied {ask['id']} of {ask['slug'] or ask['asked_by']}"
     if ask["kind"] == "call":
         return f"approved {ask['id']}: {ask['slug']} goes on"
     return f"approved {ask['id']}: {made['did']}" if made else f"approved {ask['id']}: the message is on its way"

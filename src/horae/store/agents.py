@@ -78,7 +78,8 @@ class Agents:
             raise Conflict(f"{ask_id} is {row['decision']} since {when}, by {by}", "what is decided stays so")
         if row["expires_at"] is not None and row["expires_at"] <= self._us:
             says = f"{ask_id} could be answered until {from_us(row['expires_at']):%Y-%m-%d %H:%M}Z"
-            raise Conflict(says, f"the run goes on without it; `horae log {row['run_id']}` has what it asked")
+            goes_on = f"the run goes on without it; `horae log {row['run_id']}` has what it asked"
+            raise Conflict(says, goes_on if row["run_id"] is not None else "have it proposed again")
         if row["kind"] == "call":
             due = self._db.execute(DUE, (self._us, row["key"], ask_id))
             if due.rowcount != 1:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ACTIVITY = "SELECT number, at, kind, detail FROM activity WHERE run_id = ? ORDER BY number"
 ASKS = """
-SELECT a.*, j.slug, j.name FROM ask a JOIN job j ON j.id = a.job_id JOIN occurrence o ON o.key = a.key
+SELECT a.*, j.slug, j.name FROM ask a LEFT JOIN job j ON j.id = a.job_id LEFT JOIN occurrence o ON o.key = a.key
 WHERE {where} ORDER BY a.asked_at DESC, a.id LIMIT ?
 """
 OPEN = (  # a call's is over when its slot is, or goes on
@@ -141,14 +141,17 @@ def _number(value: Any) -> Any:
 
 
 def _ask(row: Any) -> Json:
+    """A question. A draft that no run has made is of no job: it goes by the name that it would have."""
+    body = json.loads(row["body"])
     return {
         "id": row["id"],
         "kind": row["kind"],
         "job_id": row["job_id"],
-        "job": row["name"],
+        "job": row["name"] if row["run_id"] is not None else str(body.get("name") or "a new job"),
         "slug": row["slug"],
         "run": row["run_id"],
-        "body": json.loads(row["body"]),
+        "body": body,
+        "asked_by": row["asked_by"],
         "asked_at": zulu(row["asked_at"]),
         "expires_at": zulu(row["expires_at"]),
         "decision": row["decision"],

@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from horae.ports import Record
     from horae.store.database import Looks
 
     Json = dict[str, Any]
@@ -46,8 +47,8 @@ WHERE d.state IN ('failed', 'unknown', 'expired') AND d.seen_at IS NULL AND j.re
 ORDER BY d.id DESC LIMIT :limit
 """
 ASKED = f"""
-SELECT j.slug, a.run_id, a.id, a.kind, a.body, a.expires_at FROM ask a JOIN job j ON j.id = a.job_id
-JOIN occurrence o ON o.key = a.key WHERE {OPEN_ASK} AND j.removed_at IS NULL ORDER BY a.asked_at DESC LIMIT ?
+SELECT j.slug, a.run_id, a.id, a.kind, a.body, a.asked_by, a.expires_at FROM ask a LEFT JOIN job j ON j.id = a.job_id
+LEFT JOIN occurrence o ON o.key = a.key WHERE {OPEN_ASK} AND j.removed_at IS NULL ORDER BY a.asked_at DESC LIMIT ?
 """
 RESEND = "`horae resend {run}` sends it anew; `horae log {run}` has it; `horae incidents` to acknowledge it"
 AHEAD_OF_TIME = """
@@ -73,7 +74,7 @@ RESOLVE = "look at what it did, then `horae resolve {run} --as completed`, `fail
 
 def waiting(db: Looks, limit: int, now_us: int | None = None) -> list[Json]:
     """At most `limit` things, by kind. Without the time it is now nothing is said of the clock and completed jobs."""
-    found = _asked(db, limit)
+    found = _asked(db, limit, now_us)
     for slug, text in db.execute(BROKEN, (limit,)):
         problem = told(text)
         found.append(
@@ -91,9 +92,13 @@ def waiting(db: Looks, limit: int, now_us: int | None = None) -> list[Json]:
     return found[:limit]
 
 
-def _asked(db: Looks, limit: int) -> list[Json]:
+def _asked(db: Looks, limit: int, now_us: int | None) -> list[Json]:
     found: list[Json] = []
     for row in db.execute(ASKED, (limit,)).fetchall():
+        if row["asked_by"] is not None:
+            if now_us is None or row["expires_at"] is None or row["expires_at"] > now_us:
+                found.append(_draft(row))
+            continue
         body, until = json.loads(row["body"]), zulu(row["expires_at"])
         told = " ".join(f"{body.get('toolset') or ''} {body.get('args') or ''}".split())[:ASKED_CHARS]
         what = f"it wants to use {told or 'a tool'}" if row["kind"] == "call" else f"it drafted a {row['kind']}"
@@ -101,6 +106,13 @@ def _asked(db: Looks, limit: int) -> list[Json]:
         hint = f"`horae approve {row['id']}`, or `horae deny {row['id']}`"
         found.append({"kind": "approval", "job": row["slug"], "run": row["run_id"], "what": what, "hint": hint})
     return found
+
+
+def _draft(row: Record) -> Json:
+    """A job that somebody proposes who is no run."""
+    name = str(json.loads(row["body"]).get("name") or "a new job")[:ASKED_CHARS]
+    hint = f"`horae waiting` shows it; `horae approve {row['id']}`, or `horae deny {row['id']}`"
+    return {"kind": "approval", "job": name, "run": None, "what": f"{row['asked_by']} proposes this job", "hint": hint}
 
 
 def _of_the_clock(db: Looks, limit: int, now_us: int) -> list[Json]:
