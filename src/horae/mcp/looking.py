@@ -73,6 +73,10 @@ class Looking:
         zone = {} if timezone is None else {"timezone": timezone}
         return answered(self._gate.do(CALLER.get(), "draft", fields={**(fields or {}), "schedule": schedule, **zone}))
 
+    def list_choices(self) -> CallToolResult:
+        """What a job may name: scripts, models, skills, toolsets, targets, calendars, zones."""
+        return answered(self._gate.do(CALLER.get(), "choices"))
+
     def get_calendar(
         self,
         start: Annotated[
@@ -138,6 +142,7 @@ def looking(gate: Gate) -> list[Tool]:
         Tool("jobs", of.list_jobs, LOOKS),
         Tool("job", of.get_job, LOOKS),
         Tool("draft", of.preview_schedule, LOOKS),
+        Tool("choices", of.list_choices, LOOKS),
         Tool("calendar", of.get_calendar, LOOKS),
         Tool("runs", of.list_runs, LOOKS),
         Tool("log", of.get_run, LOOKS),
