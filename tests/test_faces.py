@@ -31,7 +31,7 @@ CLI_LACKS = {
     "choices": "it fills the lists of a form",
     "propose": "whoever is at the command line makes a job: `horae add --paused` where it is to wait",
     "sign_in": "the command line is its owner's own: there is nobody to sign in",
-    "sign_out": "the same",
+    "sign_out": "for the same reason nobody signs out there",
 }
 PAGES_LACK: Mapping[str, str] = {
     "apply": "it takes a folder of the machine where it runs: `horae apply`",

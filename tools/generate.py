@@ -19,10 +19,14 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from horae import errors
 from horae.cli import main as cli
 from horae.core import states
+from horae.web.app import create_app
+from horae.web.given import Given
+from horae.web.rest import LACKS
 from tools import railroads
 
 # As a script it stands beside its modules, for the tests it is one of a package
@@ -248,6 +252,35 @@ def sentence(text: str) -> str:
     return text[0].upper() + text[1:] + ("" if text[-1] in ".?!" else ".")
 
 
+def routes() -> str:
+    """The routes of REST, by what they are about, with what they take."""
+    described = interface()
+    about: dict[str, list[list[str]]] = {}
+    for path, methods in described["paths"].items():
+        for method, found in methods.items():
+            asked = [f"`{each['name']}`" for each in found.get("parameters", ()) if each["in"] == "query"]
+            body = found.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+            keys = described["components"]["schemas"].get(body.get("$ref", "").rsplit("/", 1)[-1], {})
+            required = keys.get("required", ())
+            said = [f"`{name}`{'' if name in required else '?'}" for name in keys.get("properties", ())]
+            what = found.get("description", "").split("\n\n", 1)[0]
+            row = [f"`{method.upper()} {path}`", sentence(what), ", ".join(asked), ", ".join(said)]
+            about.setdefault(found["tags"][0], []).append(row)
+    heads = ["route", "what it does", "query", "body"]
+    return "\n".join(f"### {tag.capitalize()}\n\n{grid(heads, rows)}" for tag, rows in sorted(about.items()))
+
+
+def lacks() -> str:
+    """The use cases that REST does not have, and why."""
+    return grid(["what", "why"], [[f"`{name}`", sentence(why)] for name, why in sorted(LACKS.items())])
+
+
+def interface() -> dict[str, Any]:
+    """REST, as it describes itself."""
+    nobody: Any = None
+    return create_app(Given(nobody, "", (), None, "UTC", "http://127.0.0.1:1")).openapi()
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "occurrence": lambda: machine("occurrence"),
     "run": lambda: machine("run"),
@@ -259,6 +292,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "layers": layers,
     "promises": promise_tests,
     "phrases": phrases,
+    "routes": routes,
+    "lacks": lacks,
 }
 
 
