@@ -15,6 +15,7 @@ from typing import Any
 
 from horae.app import (
     access,
+    agenda,
     asks,
     audit,
     calendar,
@@ -31,6 +32,7 @@ from horae.app import (
     status,
     targets,
     targettest,
+    trends,
     views,
     why,
 )
@@ -71,6 +73,8 @@ USE_CASES: Mapping[str, UseCase] = {
     "draft": _looks(draft.draft, "what a job would be, before it is written"),
     "choices": _looks(draft.choices, "what a job may name"),
     "calendar": _looks(calendar.calendar, "the coming days, with what runs on each of them"),
+    "agenda": _looks(agenda.agenda, "what was and what will be between two instants"),
+    "trends": _looks(trends.trends, "how runs went over days, in sums"),
     "runs": _looks(views.list_runs, "list runs, newest first"),
     "log": _looks(views.run_log, "one run: what it said and did, and what became of its messages"),
     "awaited": _looks(runs.awaited, "how an ordered run stands"),

@@ -19,6 +19,7 @@ from horae.store.gauges import Gauges
 from horae.store.hookviews import HookViews
 from horae.store.journalviews import JournalViews
 from horae.store.migrate import newer, steps, version
+from horae.store.pastviews import PastViews
 from horae.store.posted import closed_targets, deliveries, find_incident, incidents, on_the_way
 from horae.store.rows import local, zulu
 from horae.store.shapes import ambiguous, job_json, run_json
@@ -107,7 +108,7 @@ class File(sqlite3.Connection):
         return None if word == "ok" else str(word)
 
 
-class Reader(AgentViews, StripViews, HookViews, Gauges, FaceViews, JournalViews):
+class Reader(AgentViews, StripViews, HookViews, Gauges, FaceViews, JournalViews, PastViews):
     """Questions to one home's store. Each answer is what was committed when it was asked."""
 
     def __init__(self, db: Looks) -> None:

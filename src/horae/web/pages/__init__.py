@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from horae.web.pages import access, frame, health, jobform, jobs, journal, runs, signin, today
+from horae.web.pages import access, calendar, frame, health, jobform, jobs, journal, runs, signin, today, trends
 
 PAGES: tuple[APIRouter, ...] = (
     access.router,
+    calendar.router,
     frame.router,
     health.router,
     jobform.router,
@@ -16,4 +17,5 @@ PAGES: tuple[APIRouter, ...] = (
     runs.router,
     signin.router,
     today.router,
+    trends.router,
 )

@@ -85,7 +85,7 @@ def events(
     listed, a_day = VIEWS[view]
     said = {"start": start.isoformat(), "end": end.isoformat(), "job": job or None}
     found = gate.do(who, "agenda", **said, listed=listed, a_day=a_day)
-    drawn = [*_slots(found["items"], wanted), *_sums(found["summaries"], wanted)]
+    drawn = [*_slots(found["items"], wanted), *_sums(found["summaries"], wanted, apart=view in ("week", "day"))]
     return {
         "events": [*drawn, *_clocks(found)],
         "count": len(drawn),
@@ -131,18 +131,20 @@ def _slots(items: list[Json], wanted: frozenset[str] | None) -> Iterator[Json]:
         }
 
 
-def _sums(summaries: list[Json], wanted: frozenset[str] | None) -> Iterator[Json]:
+def _sums(summaries: list[Json], wanted: frozenset[str] | None, *, apart: bool) -> Iterator[Json]:
+    """Summaries: beside the hours where there are hours, behind the slots of the day where there are none."""
     for some in summaries:
         by = {word: count for word, count in some["by"].items() if wanted is None or word in wanted}
         if not by:
             continue
         word = next((word for word in by if word in GROUPS["trouble"]), next(iter(by)))
-        start, end = some["first"][:10], some["last"][:10]
+        whole = apart or some["span"]
+        last = some["last"][:10] if some["span"] else some["day"]
         yield {
             "id": f"{some['day']}/{some['job_id'] or '*'}/{some['key'] or ''}",
-            "start": start,
-            "end": (date.fromisoformat(end) + timedelta(days=1)).isoformat() if some["span"] else _after(some["day"]),
-            "allDay": True,
+            "start": some["first"][:10] if whole else f"{some['day']}T23:59:00",
+            "end": _after(last) if whole else f"{some['day']}T23:59:59",
+            "allDay": whole,
             "editable": False,
             "extendedProps": {
                 **{

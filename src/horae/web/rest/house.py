@@ -97,6 +97,32 @@ def calendar(
     return gate.do(who, "calendar", job=job, start=start, days=days, timezone=timezone)
 
 
+@router.get("/agenda", response_model=shapes.Anything, operation_id="agenda")
+def agenda(
+    who: Caller,
+    gate: GateOf,
+    start: Annotated[str, filtered("from this instant on: a date, or an instant as ISO writes it")],
+    end: Annotated[str, filtered("until before this one, at most 62 days later")],
+    job: Annotated[str | None, filtered("only this job")] = None,
+    timezone: Annotated[str | None, filtered("the zone of the days")] = None,
+    listed: Annotated[int, Query(ge=1, le=2000, description="slots of a job on a day that are told one by one")] = 4,
+    a_day: Annotated[int, Query(ge=2, le=2000, description="entries of a day; the rest is summed up")] = 200,
+) -> Json:
+    """What was and what will be between two instants."""
+    return gate.do(who, "agenda", start=start, end=end, job=job, timezone=timezone, listed=listed, a_day=a_day)
+
+
+@router.get("/trends", response_model=shapes.Anything, operation_id="trends")
+def trends(
+    who: Caller,
+    gate: GateOf,
+    days: Annotated[int, Query(ge=1, le=366)] = 30,
+    job: Annotated[str | None, filtered("only this job")] = None,
+) -> Json:
+    """How runs went over days: outcomes, duration, lateness, cost."""
+    return gate.do(who, "trends", days=days, job=job)
+
+
 @router.get("/asks", response_model=shapes.Asks, operation_id="asks")
 def asks(who: Caller, gate: GateOf, all: Annotated[bool, Query(description="what has waited too")] = False) -> Json:
     """What waits for a person's word: calls of agents, proposed jobs, drafted messages."""
@@ -161,6 +187,12 @@ def open_target(who: Caller, gate: GateOf, target: JobName, key: Key = None) -> 
 def models(who: Caller, gate: GateOf) -> Json:
     """Models, and who uses them."""
     return gate.do(who, "models")
+
+
+@router.get("/choices", response_model=shapes.Anything, operation_id="choices")
+def choices(who: Caller, gate: GateOf) -> Json:
+    """What a job may name: scripts, models, skills, toolsets, targets, calendars, zones."""
+    return gate.do(who, "choices")
 
 
 @router.get("/skills", response_model=shapes.Anything, operation_id="skills")

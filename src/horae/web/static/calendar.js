@@ -195,6 +195,8 @@
     height: "100%",
     dayMaxEvents: true,
     nowIndicator: true,
+    slotEventOverlap: false,
+    moreLinkContent: ({ num }) => (innerWidth < 640 ? `+${num}` : `+${num} more`),
     lazyFetching: false,
     editable,
     eventDurationEditable: false,
