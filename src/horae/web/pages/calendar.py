@@ -126,7 +126,8 @@ def _slots(items: list[Json], wanted: frozenset[str] | None) -> Iterator[Json]:
             "id": item["key"],
             "start": start.isoformat(timespec="seconds"),
             "end": max(start, end).isoformat(timespec="seconds"),
-            "editable": bool(item["editable"]),
+            "editable": item["editable"],
+            "startEditable": item["editable"],
             "extendedProps": {**kept, "sign": symbol(item["word"])},
         }
 
@@ -145,7 +146,7 @@ def _sums(summaries: list[Json], wanted: frozenset[str] | None, *, apart: bool) 
             "start": some["first"][:10] if whole else f"{some['day']}T23:59:00",
             "end": _after(last) if whole else f"{some['day']}T23:59:59",
             "allDay": whole,
-            "editable": False,
+            "startEditable": False,
             "extendedProps": {
                 **{
                     name: some[name]
@@ -170,7 +171,7 @@ def _clocks(found: Mapping[str, Any]) -> Iterator[Json]:
 
 def _marked(day: str, text: str, mark: str) -> Json:
     said = {"kind": "clock", "word": "clock", "sign": symbol("clock"), "name": text, "day": day}
-    return {"id": mark, "start": day, "end": _after(day), "allDay": True, "editable": False, "extendedProps": said}
+    return {"id": mark, "start": day, "end": _after(day), "allDay": True, "startEditable": False, "extendedProps": said}
 
 
 def _after(day: str) -> str:

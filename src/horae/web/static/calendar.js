@@ -9,7 +9,6 @@
   const byId = (id) => document.getElementById(id);
   const place = byId("calendar");
   const offset = (/(?:Z|([+-]\d\d:\d\d))$/.exec(place.dataset.now) ?? [])[1] ?? "+00:00";
-  const minutes = (Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4))) * (offset[0] === "-" ? -1 : 1);
   const editable = place.dataset.edit === "yes";
   const VIEWS = { month: "dayGridMonth", week: "timeGridWeek", day: "timeGridDay", agenda: "listWeek", list: "listDay" };
   const MEANS = { planned: "is still to come", waiting: "is due and waits for its turn", moved: "will run at another time", excluded: "an exclusion calendar leaves it out" };
@@ -25,8 +24,10 @@
 
   // ── what is shown ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** The wall time of a date of the library, which is an instant of a zone at `offset`. */
-  const wall = (date) => new Date(date.getTime() + minutes * 60000).toISOString().slice(0, 19);
+  /** The day of a date of the library, whose dates say wall times in the browser's own zone, whatever zone is meant. */
+  const dayOf = (date) => [date.getFullYear(), date.getMonth() + 1, date.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
+  /** A wall time, later by what it was dragged: reckoned without any zone, so that no clock change of the browser's counts. */
+  const shifted = (text, { days = 0, seconds = 0 }) => new Date(Date.parse(`${text.slice(0, 19)}Z`) + days * 86400000 + seconds * 1000).toISOString().slice(0, 19);
   const clockOf = (text) => text.slice(11, 16);
   const dayWords = (text) => new Date(`${text.slice(0, 10)}T12:00:00Z`).toLocaleDateString("en-GB", { weekday: "long", day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
   const many = (count, word) => `${count.toLocaleString("en-GB")} ${word}${count === 1 ? "" : "s"}`;
@@ -64,7 +65,7 @@
     const of = event.extendedProps;
     const list = view.type.startsWith("list");
     const sign = make("span", { class: "sign", "aria-hidden": "true" }, of.sign);
-    const body = make("span", { class: `slot w-${of.word}${of.kind === "past" ? " past" : ""}`, "data-id": event.id });
+    const body = make("button", { type: "button", class: `slot w-${of.word}${of.kind === "past" ? " past" : ""}`, "data-id": event.id });
     if (of.kind === "clock") {
       body.append(sign, make("span", { class: "hidden" }, "Clock change: "), make("span", { class: "name" }, isolated(of.name)));
     } else if (of.kind === "sum") {
@@ -149,13 +150,13 @@
   dialog.addEventListener("click", (event) => (event.target === dialog || event.target.closest("[data-close]")) && dialog.close());
   // The element that was opened may have been drawn anew: whoever works by keyboard goes on where they were.
   dialog.addEventListener("close", () => {
-    const again = shown && place.querySelector(`[data-id="${CSS.escape(shown.id)}"]`)?.closest(".ec-event");
+    const again = shown && place.querySelector(`[data-id="${CSS.escape(shown.id)}"]`);
     if (again && (document.activeElement === document.body || dialog.contains(document.activeElement))) again.focus();
   });
 
   // ── the calendar ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async function dropped({ event, revert }) {
+  async function dropped({ event, delta, revert }) {
     const of = event.extendedProps;
     if (event.allDay) {
       revert();
@@ -163,14 +164,20 @@
       return;
     }
     try {
-      done(await send("POST", "/calendar/move", { job: of.job, slot: of.slot_utc, at: wall(event.start) }));
+      done(await send("POST", "/calendar/move", { job: of.job, slot: of.slot_utc, at: shifted(of.due, delta) }));
     } catch (refusal) {
       revert();
       if (!("detail" in refusal)) throw refusal;
       notice(refusal.detail, { bad: true, hint: refusal.hint });
     }
   }
-  function opened({ event }) {
+  let dragged = -Infinity; // what ends a drag is no click
+  place.addEventListener("click", (event) => {
+    const body = event.target.closest("button.slot");
+    const found = body && performance.now() - dragged > 300 && calendar.getEventById(body.dataset.id);
+    if (found) opened(found);
+  });
+  function opened(event) {
     const of = event.extendedProps;
     if (of.kind === "clock") go({ view: "day", date: of.day });
     else if (of.kind !== "sum") show({ ...of, id: event.id });
@@ -179,7 +186,7 @@
   }
   const titled = (start, end) => {
     const last = new Date(end.getTime() - 86400000);
-    const say = (date, how) => date.toLocaleDateString("en-GB", { ...how, timeZone: offset === "+00:00" ? "UTC" : offset });
+    const say = (date, how) => date.toLocaleDateString("en-GB", how);
     const how = { day: "numeric", month: last <= start ? "long" : "short", year: "numeric" };
     if (state.view === "month") return say(new Date((start.getTime() + end.getTime()) / 2), { month: "long", year: "numeric" });
     if (last <= start) return say(start, { weekday: "long", ...how });
@@ -199,8 +206,8 @@
     moreLinkContent: ({ num }) => (innerWidth < 640 ? `+${num}` : `+${num} more`),
     lazyFetching: false,
     editable,
+    eventDragStop: () => (dragged = performance.now()),
     eventDurationEditable: false,
-    eventStartEditable: editable,
     longPressDelay: 500,
     slotHeight: 30,
     scrollTime: `${String(Math.max(0, Number(place.dataset.now.slice(11, 13)) - 2)).padStart(2, "0")}:00:00`,
@@ -208,7 +215,6 @@
     slotLabelFormat: { hour: "2-digit", minute: "2-digit", hour12: false },
     eventContent: content,
     eventClassNames: ({ event }) => [`e-${event.extendedProps.word}`],
-    eventClick: opened,
     eventDrop: dropped,
     noEventsContent: "Nothing in these days",
     eventSources: [{ events: (info, success, failure) => void fetched(info, success, failure) }], // a promise would be taken for the events
@@ -217,13 +223,23 @@
       place.setAttribute("aria-busy", String(is));
     },
     datesSet: ({ start, end }) => {
-      const at = calendar ? wall(calendar.getOption("date")).slice(0, 10) : state.date;
-      state.date = at;
+      if (calendar) state.date = dayOf(calendar.getOption("date"));
       byId("calendar-title").textContent = titled(start, end);
       keep();
     },
     views: { listWeek: { listDayFormat: { weekday: "long", day: "numeric", month: "long" }, listDaySideFormat: () => "" }, listDay: { listDaySideFormat: () => "" }, timeGridWeek: { dayHeaderFormat: { weekday: "short", day: "numeric", month: "short" } } },
   });
+
+  // The library calls itself a table and has no rows; without these words its parts are what they look like: days with buttons.
+  const roles = ["table", "rowgroup", "row", "cell", "columnheader", "rowheader"].map((role) => `[role=${role}]`);
+  const counted = ["aria-colindex", "aria-rowindex", "aria-colcount", "aria-rowcount", "aria-colspan", "aria-rowspan"];
+  const odd = [...roles, ...counted.map((name) => `[${name}]`)].join();
+  const plain = () => {
+    for (const each of place.querySelectorAll(odd)) for (const name of [...(each.matches(roles.join()) ? ["role"] : []), ...counted]) each.removeAttribute(name);
+    for (const each of place.querySelectorAll("h4:not([aria-level])")) each.setAttribute("aria-level", "3"); // below the title of the card
+  };
+  new MutationObserver(plain).observe(place, { childList: true, subtree: true, attributes: true, attributeFilter: ["role", ...counted] });
+  plain();
 
   /** The address says what is shown, and the buttons too. */
   function keep() {
