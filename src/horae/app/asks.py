@@ -20,7 +20,7 @@ from horae.ports import Home
 
 Json = dict[str, Any]
 REASON_CHARS_MAX = 400
-PROPOSED = ("name", "schedule", "prompt")  # what of a job an agent may say
+PROPOSED = ("name", "schedule", "prompt")  # what of a job an agent must say; it may say `timezone` too
 
 
 def list_asks(home: Home, *, all: bool = False) -> Json:
@@ -56,7 +56,7 @@ def _decide(home: Home, text: str, reason: str | None, *, approved: bool) -> Jso
     to: tuple[Addressee, ...] = ()
     if approved and found["kind"] == "message":
         to = _addressees(home, found)
-    if approved and found["kind"] == "job" and found["decision"] is None:
+    if approved and found["kind"] == "job" and found["decision"] is None and not _too_late(found, home.clock.now()):
         made = _job(home, found)
 
     def work(tx: Any) -> Json:

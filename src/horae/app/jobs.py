@@ -50,6 +50,15 @@ class Found:
     job: Job | None
 
 
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """A new job before anything of it is written: the text of its file, and what that comes to."""
+
+    text: str
+    job: Job
+    planned: Schedule
+
+
 class TakenNames:
     """The file names that are in use, asked one by one: the folder may hold 100,000."""
 
@@ -94,6 +103,14 @@ def add_job(
     home: Home, *, schedule: str, fields: Mapping[str, Any], paused: bool = False, text: str = EMPTY_FILE
 ) -> Json:
     """Make a job. `fields` are keys of a job file, in the forms that the file takes; `text` is what they are set in."""
+    made = composed(home, schedule=schedule, fields=fields, text=text)
+    name, slug = made.job.name, _write_new(home, made.job.name, made.text)
+    did = f"added {name} as {slug} (jobs/{slug}.md)"
+    return _written(home, slug, made.planned, before=None, paused=paused, did=did)
+
+
+def composed(home: Home, *, schedule: str, fields: Mapping[str, Any], text: str = EMPTY_FILE) -> Composed:
+    """A new job that could be made and would run. Nothing is written. Raises Invalid, Refused."""
     if text == EMPTY_FILE and not any(fields.get(key) for key in ("prompt", "script", "command")):
         raise Invalid(
             "it is not said what to do",
@@ -114,9 +131,8 @@ def add_job(
     except Invalid as error:
         raise _unwritten(error) from error
     _refuse_unready(home, job)
-    slug = _write_new(home, name, text)
     planned = replace(planned, warnings=parsed.warnings)  # of the text that was given, not of what was written
-    return _written(home, slug, planned, before=None, paused=paused, did=f"added {name} as {slug} (jobs/{slug}.md)")
+    return Composed(text, job, planned)
 
 
 def _write_new(home: Home, name: str, text: str) -> str:
@@ -300,7 +316,7 @@ def _written(
     idle = without_effect(job.clock_change, schedule.set, home.clock.now())
     if idle is not None:
         warnings.append(idle)
-    warnings += _odd(home, job, schedule)
+    warnings += oddities(home, job, schedule)
     if not home.gateway:
         warnings.append(NO_GATEWAY)
     answer = summary(home, job.id)
@@ -311,7 +327,8 @@ def _written(
     return {**answer, "warnings": warnings, **file}
 
 
-def _odd(home: Home, job: Job, schedule: Schedule) -> Iterator[str]:
+def oddities(home: Home, job: Job, schedule: Schedule) -> Iterator[str]:
+    """What holds, and may not be meant."""
     yield from odd(home, resolved(home, job))
     s = home.settings
     own: Json = {"calendars": s.calendars, "groups": s.groups, "labels": s.labels, "shared": s.store is not None}

@@ -26,10 +26,17 @@ def do_waiting(args: Namespace, output: Output) -> int:
             output.text("nothing waits for your word")
             return
         rows = [
-            (ask["id"], ask["kind"], ask["slug"] or ask["asked_by"], said_of(ask), ask["decision"] or "open", ask["expires_at"] or "")
+            (
+                ask["id"],
+                ask["kind"],
+                ask["slug"] or ask["asked_by"],
+                said_of(ask),
+                ask["decision"] or "open",
+                ask["expires_at"] or "",
+            )
             for ask in answer["asks"]
         ]
-        output.table(("ID", "WHAT", "JOB", "ASKS", "ANSWER", "UNTIL"), rows, soft=(3,))
+        output.table(("ID", "WHAT", "OF", "ASKS", "ANSWER", "UNTIL"), rows, soft=(3,))
         if output.terminal:  # who says yes must have seen all of it
             for row in rows:
                 if len(row[3]) > ROW_CHARS and row[4] == "open":

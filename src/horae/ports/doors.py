@@ -94,8 +94,8 @@ class HookCalls(Protocol):
 class Drafts(Protocol):
     """Jobs that somebody proposes who is no run: they wait for a person's word like those of agents."""
 
-    def propose(self, body: dict[str, Any], *, id: str, actor: str, expires: datetime | None) -> int:
-        """Put it before people; returns the entry of the journal."""
+    def propose(self, body: dict[str, Any], *, id: str, actor: str, expires: datetime | None, most: int) -> int:
+        """Put it before people; returns the entry of the journal. Raises Refused where `most` of that actor wait."""
         ...
 
 

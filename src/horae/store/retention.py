@@ -51,6 +51,10 @@ LEFT_OPEN = """
 DELETE FROM ask WHERE id IN (SELECT a.id FROM ask a JOIN occurrence o ON o.key = a.key
   WHERE a.decided_at IS NULL AND a.kind = 'call' AND a.asked_at < ? AND o.state = 'settled' LIMIT ?)
 """
+UNREAD = """
+DELETE FROM ask WHERE id IN (SELECT a.id FROM ask a
+  WHERE a.decided_at IS NULL AND a.run_id IS NULL AND a.expires_at < ? LIMIT ?)
+"""  # drafts that nobody has answered in time
 NOT_GONE_ON = """
 DELETE FROM resume WHERE key IN (SELECT m.key FROM resume m JOIN occurrence o ON o.key = m.key
   WHERE m.at < ? AND o.state = 'settled' LIMIT ?)
@@ -121,7 +125,7 @@ class Retention:
             self._forget_work(ids)
             self._done(ids, WHOLE)
         if not dry:  # what belongs to no run, and incidents that are over
-            for sql in (APART, OVER, ANSWERED, LEFT_OPEN, NOT_GONE_ON):
+            for sql in (APART, OVER, ANSWERED, LEFT_OPEN, UNREAD, NOT_GONE_ON):
                 self._db.execute(sql, (to_us(before), limit))
         return Pruned(len(doomed), rest)
 
