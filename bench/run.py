@@ -29,6 +29,8 @@ PARTS = {
                "--lines 100 --walked 5 --rounds 1"),
     "cli": ("cli.py", "commands beside bare Python", 5, "--rounds 3"),
     "rest": ("rest.py", "1,000 to 100,000 job files at rest", 45, "--n 200 --window 2 --rounds 2"),
+    "web": ("web.py", "the dashboard with 10,000 occurrences in view, and 50 watchers", 15,
+            "--jobs 10 --rounds 1 --clients 5 --changes 2"),
     "kill": ("kill.py", "SIGKILL in a burst", 40, "--rounds 2"),
     "peers": ("peers/compare.py", "the same work with what people would pick instead", 60,
               "--rounds 1 --n 10 --idle 100 --window 3"),

@@ -69,8 +69,9 @@ def agenda(
     listed: int = LISTED_MAX,
     a_day: int = 200,
 ) -> Json:
-    """The shape of `agenda`: from `start` until before `end`, in the home's zone or another.
+    """The shape of `agenda`: from the day of `start` until before `end`, in the home's zone or another.
 
+    Days are told whole, since a summary is one of a day: `start` and `end` of the answer say from when to when.
     Of each job at most `listed` slots a day are given one by one, and of each day at most `a_day` entries.
     """
     now = home.clock.now()
@@ -118,16 +119,10 @@ def _stretch(start: str, end: str, name: str, now: datetime) -> Stretch:
         raise Invalid("`end` must be later than `start`", None, field="end", value=end)
     if closes - opens > timedelta(days=DAYS_MAX, hours=2):
         raise Invalid(f"at most {DAYS_MAX} days are told at once", "ask for a shorter stretch", field="end", value=end)
-    first = opens.astimezone(zone(name)).date()
-    edges, dates = [to_us(opens)], [first.isoformat()]
-    for number in range(1, DAYS_MAX + 2):
-        date = first + timedelta(days=number)
-        edge = instants_of(datetime.combine(date, datetime.min.time()), name, "after", "last")[0]
-        if edge >= closes:
-            break
-        edges.append(to_us(edge))
-        dates.append(date.isoformat())
-    return Stretch(to_us(opens), to_us(closes), name, to_us(now), [*edges, to_us(closes)], dates)
+    first, last = opens.astimezone(zone(name)).date(), (closes - SECOND).astimezone(zone(name)).date()
+    dates = [first + timedelta(days=number) for number in range((last - first).days + 2)]
+    edges = [to_us(instants_of(datetime.combine(day, datetime.min.time()), name, "after", "last")[0]) for day in dates]
+    return Stretch(edges[0], edges[-1], name, to_us(now), edges, [day.isoformat() for day in dates[:-1]])
 
 
 def _instant(what: str, text: str, name: str) -> datetime:
