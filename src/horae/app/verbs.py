@@ -54,5 +54,10 @@ DEEDS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "add_token": add_token,
     "end_token": end_token,
 }
-VERBS: Mapping[str, Callable[..., dict[str, Any]]] = {**DEEDS, "once": partial(once, DEEDS), "touch": touch, "take_call": take_call}
+VERBS: Mapping[str, Callable[..., dict[str, Any]]] = {
+    **DEEDS,
+    "once": partial(once, DEEDS),
+    "touch": touch,
+    "take_call": take_call,
+}
 """With what no face asks for by itself."""
