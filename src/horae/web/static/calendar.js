@@ -238,7 +238,9 @@
     for (const each of place.querySelectorAll(odd)) for (const name of [...(each.matches(roles.join()) ? ["role"] : []), ...counted]) each.removeAttribute(name);
     for (const each of place.querySelectorAll("h4:not([aria-level])")) each.setAttribute("aria-level", "3"); // below the title of the card
   };
-  new MutationObserver(plain).observe(place, { childList: true, subtree: true, attributes: true, attributeFilter: ["role", ...counted] });
+  let soon = 0; // once for all that changes until the next picture
+  const watched = { childList: true, subtree: true, attributes: true, attributeFilter: ["role", ...counted] };
+  new MutationObserver(() => (soon ||= requestAnimationFrame(() => ((soon = 0), plain())))).observe(place, watched);
   plain();
 
   /** The address says what is shown, and the buttons too. */
