@@ -156,6 +156,8 @@ def edit_job(home: Home, *, job: str, changes: Mapping[str, Any], expect: str | 
     wanted = dict(changes)
     if not wanted:
         raise Invalid("nothing to change", "name an option, for example --schedule, or use --editor")
+    if "id" in wanted:
+        raise Invalid("the id of a job stays as it is: its history goes by it", "leave `id` out", field="id")
     if wanted.get("schedule"):
         zone = str(wanted.get("timezone") or found.row["timezone"] or home.settings.timezone)
         wanted["schedule"] = parse_schedule(str(wanted["schedule"]), zone, anchor=home.clock.now()).written

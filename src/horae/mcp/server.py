@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from mcp.types import Tool as Shown
@@ -25,7 +25,9 @@ from horae import __version__
 from horae.app.gate import Gate
 from horae.app.usecases import USE_CASES
 from horae.core.access import NOBODY, Who, allows
-from horae.errors import Problem
+from horae.core.text import one_line
+from horae.errors import Invalid, NotFound, Problem
+from horae.limits import NAME_CHARS_MAX
 
 Json = dict[str, Any]
 CALLER: ContextVar[Who] = ContextVar("caller", default=NOBODY)
@@ -68,33 +70,49 @@ class Server(MCPServer[Any]):
     async def call_tool(self, name: str, arguments: Json, context: Any = None) -> Any:
         """Call one. Whatever is refused is told as a result."""
         if name not in self._of:
-            return refused("not_found", f"there is no tool {name!r}", "list the tools")
+            return refused("not_found", f"there is no tool {one_line(name, NAME_CHARS_MAX)!r}", "list the tools")
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:  # what a tool raises is in it
             known = problem_in(error)
             if known is None:
                 raise
-            return known
+            return refused(known.code, known.message, known.hint)
+
+    async def read_resource(self, uri: Any, context: Any = None) -> Any:
+        """Read one. What is refused is no fault."""
+        try:
+            return await super().read_resource(uri, context)
+        except ResourceError as error:
+            known = problem_in(error)
+            if known is None:
+                raise
+            kind = ResourceNotFoundError if isinstance(known, NotFound) else ResourceError
+            raise kind(told(known.message, known.hint)) from error
 
 
-def problem_in(error: BaseException | None) -> CallToolResult | None:
+def problem_in(error: BaseException | None) -> Problem | None:
     """The refusal in what was raised, whatever it is wrapped in; None for a fault."""
     while error is not None:
         if isinstance(error, Problem):
-            return refused(error.code, error.message, error.hint)
+            return error
         if isinstance(error, ValidationError):
             first = error.errors()[0]
-            return refused("invalid", f"{'.'.join(map(str, first['loc']))}: {first['msg']}", "see the tool's schema")
-        error = error.__cause__ or error.__context__
+            where = ".".join(map(str, first["loc"]))
+            return Invalid(f"{where}: {first['msg']}", "the tool's schema says what it takes", field=where)
+        error = error.__cause__
     return None
 
 
 def refused(code: str, message: str, hint: str | None) -> CallToolResult:
     """A refusal."""
-    told = {"error": {"code": code, "message": message, "hint": hint}}
-    text = f"{message}{f' ({hint})' if hint else ''}"
-    return CallToolResult(content=[TextContent(text=text)], structured_content=told, is_error=True)
+    error = {"error": {"code": code, "message": message, "hint": hint}}
+    return CallToolResult(content=[TextContent(text=told(message, hint))], structured_content=error, is_error=True)
+
+
+def told(message: str, hint: str | None) -> str:
+    """A refusal on one line."""
+    return f"{message} ({hint})" if hint else message
 
 
 def answered(found: Json) -> CallToolResult:
