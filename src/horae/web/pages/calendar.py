@@ -28,7 +28,7 @@ from horae.web.pages.words import symbol
 Json = dict[str, Any]
 router = APIRouter(include_in_schema=False)
 VIEWS: Mapping[str, tuple[int, int]] = {  # slots of a job on a day that are shown, and entries of a day
-    "month": (4, 10),
+    "month": (4, 8),
     "week": (8, 60),
     "day": (100, 400),
     "agenda": (8, 60),
