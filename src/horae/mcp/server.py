@@ -57,19 +57,19 @@ class Server(MCPServer[Any]):
 
     def __init__(self, gate: Gate, kits: tuple[Callable[[Gate], list[Tool]], ...]) -> None:
         super().__init__("horae", title="Horae", version=__version__, instructions=ABOUT, log_level="WARNING")
-        self._of = {tool.name: tool for kit in kits for tool in kit(gate)}
-        for tool in self._of.values():
+        self.tools = {tool.name: tool for kit in kits for tool in kit(gate)}
+        for tool in self.tools.values():
             self.add_tool(tool.call, annotations=tool.annotations, structured_output=False)
 
     async def list_tools(self) -> list[Shown]:
         """Those that the caller may use."""
         who = CALLER.get()
         shown = await super().list_tools()
-        return [tool for tool in shown if allows(who.role, USE_CASES[self._of[tool.name].use_case].role)]
+        return [tool for tool in shown if allows(who.role, USE_CASES[self.tools[tool.name].use_case].role)]
 
     async def call_tool(self, name: str, arguments: Json, context: Any = None) -> Any:
         """Call one. Whatever is refused is told as a result."""
-        if name not in self._of:
+        if name not in self.tools:
             return refused("not_found", f"there is no tool {one_line(name, NAME_CHARS_MAX)!r}", "list the tools")
         try:
             return await super().call_tool(name, arguments, context)
