@@ -50,9 +50,10 @@ def serve_web(home: str, *, fd: int | None, host: str | None, port: int | None, 
         address=address_of(sock),
     )
     set_up(home, terminal=False, file="web.log")
-    faults = logging.getLogger("uvicorn.error")  # where the server tells of what no route has answered
-    faults.handlers, faults.propagate = logging.getLogger("horae").handlers, False
-    faults.setLevel(logging.WARNING)
+    for name in ("uvicorn.error", "mcp"):  # where servers tell of what no route, and no tool, has answered
+        faults = logging.getLogger(name)
+        faults.handlers, faults.propagate = logging.getLogger("horae").handlers, False
+        faults.setLevel(logging.WARNING)
     notice = None
     if fd is None:
         house = House(home)
