@@ -61,6 +61,18 @@ def told(page: Any, words: str) -> Any:
     return notice
 
 
+def drag(page: Any, key: str, to: str) -> None:
+    """From the day on which a slot stands to another of the month."""
+    event, day = drawn(page, key), page.locator(f'.ec-day:has(time[datetime="{to}"])').first
+    event.scroll_into_view_if_needed()
+    box, place = event.bounding_box(), day.bounding_box()
+    page.mouse.move(box["x"] + 20, box["y"] + 8)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 60, box["y"] + 12, steps=4)
+    page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2, steps=8)
+    page.mouse.up()
+
+
 def later(shown: Served) -> tuple[dict[str, Any], dict[str, Any]]:
     """A slot of the harbour's job in the month's middle of a week, and the day after it: both in one row of the month."""
     for slot in slots(shown, "harbour-tides"):
@@ -112,14 +124,7 @@ def test_a_drag_moves_exactly_that_slot_and_undo_puts_it_back(at: Any, shown: Se
     slot, to = later(shown)
     before = {one["key"]: one["due"] for one in slots(shown, "harbour-tides")}
     opened(at, shown, f"view=month&date={slot['slot'][:10]}&job=harbour-tides")
-    event, day = drawn(at, slot["key"]), at.locator(f'.ec-day:has(time[datetime="{to["day"]}"])').first
-    event.scroll_into_view_if_needed()
-    box, place = event.bounding_box(), day.bounding_box()
-    at.mouse.move(box["x"] + 20, box["y"] + 8)
-    at.mouse.down()
-    at.mouse.move(box["x"] + 60, box["y"] + 12, steps=4)
-    at.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2, steps=8)
-    at.mouse.up()
+    drag(at, slot["key"], to["day"])
     notice = told(at, "Will move")
     after = {one["key"]: one["due"] for one in slots(shown, "harbour-tides")}
     assert after.pop(slot["key"]) == to["day"] + slot["due"][10:]
@@ -129,6 +134,22 @@ def test_a_drag_moves_exactly_that_slot_and_undo_puts_it_back(at: Any, shown: Se
     notice.get_by_role("button", name="Undo").click()
     told(at, "Put the slot")
     assert {one["key"]: one["due"] for one in slots(shown, "harbour-tides")} == before
+
+
+def test_a_drag_that_is_refused_goes_back_and_says_why(at: Any, shown: Served) -> None:
+    slot, to = later(shown)
+    opened(at, shown, f"view=month&date={slot['slot'][:10]}&job=harbour-tides")
+    before = drawn(at, slot["key"]).bounding_box()
+    refusal = {"detail": "that slot is being run now already", "hint": "look at `horae why`", "code": "refused"}
+    at.route("**/calendar/move", lambda route: route.fulfill(status=409, json=refusal))
+    drag(at, slot["key"], to["day"])
+    notice = told(at, "being run now")
+    assert "bad" in notice.get_attribute("class")
+    assert drawn(at, slot["key"]).bounding_box() == before
+    at.unroute("**/calendar/move")
+    (complaint,) = at.troubles  # of the browser, about the refusal
+    assert "409" in complaint
+    at.troubles.clear()
 
 
 def test_by_keyboard_a_slot_is_moved_skipped_and_taken_back(at: Any, shown: Served) -> None:
@@ -234,6 +255,13 @@ def test_whoever_may_only_read_changes_nothing(chrome: Any, shown: Served) -> No
     assert reader.post("/calendar/move", json=asked).status_code == 403
     drawn_for = reader.get("/calendar", headers={"accept": "text/html"})
     assert 'data-edit="no"' in drawn_for.text
+    day = datetime.fromisoformat(slot["slot"]).date()
+    asked = {"start": day.isoformat(), "end": (day + timedelta(days=1)).isoformat(), "view": "week"}
+    for client, movable in ((reader, False), (shown.api("operate"), True)):
+        (event,) = [
+            one for one in client.get("/calendar/events", params=asked).json()["events"] if one["id"] == slot["key"]
+        ]
+        assert event["startEditable"] is movable
     events = reader.get("/calendar/events", params={"start": slot["slot"][:10], "end": "2030-01-01", "view": "month"})
     assert events.status_code == 422, "62 days are the most"
     assert "62 days" in events.json()["detail"]

@@ -22,7 +22,7 @@ from horae.errors import Invalid
 from horae.timing.clockchange import instants_of
 from horae.timing.zones import version
 from horae.web.caller import Caller, GateOf
-from horae.web.pages.render import render
+from horae.web.pages.render import may, render
 from horae.web.pages.words import symbol
 
 Json = dict[str, Any]
@@ -85,7 +85,10 @@ def events(
     listed, a_day = VIEWS[view]
     said = {"start": start.isoformat(), "end": end.isoformat(), "job": job or None}
     found = gate.do(who, "agenda", **said, listed=listed, a_day=a_day)
-    drawn = [*_slots(found["items"], wanted), *_sums(found["summaries"], wanted, apart=view in ("week", "day"))]
+    drawn = [
+        *_slots(found["items"], wanted, editable=may(who)("move")),
+        *_sums(found["summaries"], wanted, apart=view in ("week", "day")),
+    ]
     return {
         "events": [*drawn, *_clocks(found)],
         "count": len(drawn),
@@ -115,7 +118,7 @@ def move(
     return gate.do(who, "move", job=job, slot=slot, to=to)
 
 
-def _slots(items: list[Json], wanted: frozenset[str] | None) -> Iterator[Json]:
+def _slots(items: list[Json], wanted: frozenset[str] | None, *, editable: bool) -> Iterator[Json]:
     for item in items:
         if wanted is not None and item["word"] not in wanted:
             continue
@@ -126,8 +129,7 @@ def _slots(items: list[Json], wanted: frozenset[str] | None) -> Iterator[Json]:
             "id": item["key"],
             "start": start.isoformat(timespec="seconds"),
             "end": max(start, end).isoformat(timespec="seconds"),
-            "editable": item["editable"],
-            "startEditable": item["editable"],
+            "startEditable": editable and item["editable"],
             "extendedProps": {**kept, "sign": symbol(item["word"])},
         }
 
