@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter
-
 from tests.support.builders import at
 from tests.support.stores import SqliteUnderTest as UnderTest
 
@@ -33,7 +31,7 @@ def test_each_job_has_its_latest_with_what_became_of_them(s: UnderTest) -> None:
     assert strips["000000000000"] == [], "nobody's strip is empty, and there"
 
 
-def test_a_strip_is_as_long_as_was_asked_and_fast_among_many(s: UnderTest) -> None:
+def test_a_strip_is_as_long_as_was_asked(s: UnderTest) -> None:
     owner = s.sign_on()
     job = s.put(slug="busy")
     s.clock.time = at("08:01")
@@ -44,14 +42,11 @@ def test_a_strip_is_as_long_as_was_asked_and_fast_among_many(s: UnderTest) -> No
     s.damage(
         f"INSERT INTO occurrence (key, slot_at, {columns}) WITH RECURSIVE n (at) AS"
         f" (SELECT 1 UNION ALL SELECT at + 1 FROM n WHERE at < {MANY})"
-        f" SELECT key || n.at, slot_at - CAST(n.at AS bigint) * 60000000, {columns} FROM n CROSS JOIN occurrence WHERE key = '{claim.key}'"
+        f" SELECT key || n.at, slot_at - CAST(n.at AS bigint) * 60000000, {columns} FROM n CROSS JOIN occurrence"
+        f" WHERE key = '{claim.key}'"
     )
     reader = s.reader()
-    begun = perf_counter()
-    for _ in range(20):
-        strip = reader.strips([job.id], 20)[job.id]
-    each = (perf_counter() - begun) / 20
+    strip = reader.strips([job.id], 20)[job.id]
     assert len(strip) == 20
     assert strip[-1]["run"] == claim.run_id
     assert len(reader.strips([job.id], MANY * 2)[job.id]) == MANY + 1
-    assert each < 0.02, f"{each * 1000:.1f} ms for a strip: all {MANY} occurrences were read"

@@ -52,20 +52,24 @@ def test_a_job_from_its_making_to_its_end(web: Served, admin: Any) -> None:
     slug = job["slug"]
     assert admin.get(f"{API}/jobs/{slug}").json()["job"]["name"] == "Whole life"
     edited = admin.patch(f"{API}/jobs/{slug}", json={"changes": {"schedule": "weekdays at 9am"}}).json()
-    assert edited["meaning"] == "at 09:00 on weekdays" and len(edited["slots"]) == 3
+    assert edited["meaning"] == "at 09:00 on weekdays"
+    assert len(edited["slots"]) == 3
     ordered = admin.post(f"{API}/jobs/{slug}/run", json={"input": "spring"})
     assert ordered.status_code == 202
     key = ordered.json()["key"]
     ended = until(lambda: look(admin, key), "the run ends")
     log = admin.get(f"{API}/runs/{ended['log']['run']['id']}").json()
-    assert log["stdout"] == "hi\n" and log["run"]["state"] == "completed"
+    assert log["stdout"] == "hi\n"
+    assert log["run"]["state"] == "completed"
     slot = edited["slots"][0]["slot"]
     moved = admin.post(f"{API}/jobs/{slug}/move", json={"slot": slot, "to": "2099-01-05T10:00"}).json()
     told = admin.get(f"{API}/jobs/{slug}/why", params={"slot": slot}).json()["occurrences"][0]
-    assert told["due"].startswith("2099-01-05T10:00") and told["decisions"][-1]["actor"] == "token test-admin (rest)"
+    assert told["due"].startswith("2099-01-05T10:00")
+    assert told["decisions"][-1]["actor"] == "token test-admin (rest)"
     assert admin.post(f"{API}/undo", json={"entry": moved["entry"]}).status_code == 200
     skipped = admin.post(f"{API}/jobs/{slug}/skip", json={"slot": "next"}).json()
-    assert skipped["did"] and skipped["undo"].startswith("horae undo")
+    assert skipped["did"]
+    assert skipped["undo"].startswith("horae undo")
     assert admin.post(f"{API}/jobs/{slug}/pause", json={"reason": "spring"}).status_code == 200
     assert admin.get(f"{API}/jobs", params={"state": "paused"}).json()["jobs"][0]["slug"] == slug
     assert admin.post(f"{API}/jobs/{slug}/resume").status_code == 200
@@ -104,7 +108,8 @@ def test_pages_hang_together(admin: Any) -> None:
     first = admin.get(f"{API}/jobs", params={"limit": 2, "search": "page-"}).json()
     second = admin.get(f"{API}/jobs", params={"limit": 2, "search": "page-", "cursor": first["cursor"]}).json()
     slugs = [job["slug"] for job in first["jobs"] + second["jobs"]]
-    assert slugs == ["page-0", "page-1", "page-2"] and second["cursor"] is None
+    assert slugs == ["page-0", "page-1", "page-2"]
+    assert second["cursor"] is None
     refusal(admin.get(f"{API}/runs", params={"cursor": "nonsense"}), 422, "invalid")
 
 
@@ -152,7 +157,8 @@ def test_a_file_is_changed_by_whoever_has_read_it(web: Served, admin: Any) -> No
     changed = text.replace("every hour", "every 2 hours")
     assert changed != text, text
     answer = admin.put(f"{API}/jobs/{slug}/file", json={"text": changed}, headers={"if-match": tag})
-    assert answer.status_code == 200 and "2 hours" in answer.json()["meaning"]
+    assert answer.status_code == 200
+    assert "2 hours" in answer.json()["meaning"]
     for method, path, said in (
         ("PUT", "/file", {"json": {"text": text}}),
         ("PATCH", "", {"json": {"changes": {"name": "Other"}}}),
@@ -174,7 +180,8 @@ def test_a_request_that_is_sent_twice_is_done_once(web: Served, admin: Any) -> N
     with ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(order, range(6)))
     done = [answer.json()["key"] for answer in answers if answer.status_code == 202]
-    assert done and set(done) == {done[0]}
+    assert done
+    assert set(done) == {done[0]}
     assert {answer.status_code for answer in answers} <= {202, 409}
     assert admin.post(f"{API}/jobs/tides/run", json={}, headers=headers).json()["key"] == done[0]
     refusal(admin.post(f"{API}/jobs/tides/run", json={"input": "other"}, headers=headers), 422, "invalid")
@@ -206,7 +213,8 @@ def test_P10_confirmations_are_for_people(admin: Any) -> None:
         ("/runs/abc/resolve", {"said": "completed"}),
     ):
         found = refusal(admin.post(f"{API}{path}", json=said), 403, "refused")
-        assert "only a person" in found["detail"] and "dashboard" in found["hint"]
+        assert "only a person" in found["detail"]
+        assert "dashboard" in found["hint"]
 
 
 def test_O14_a_completed_job_is_listed_and_revived(web: Served, admin: Any) -> None:
@@ -215,12 +223,16 @@ def test_O14_a_completed_job_is_listed_and_revived(web: Served, admin: Any) -> N
     web.home.state_of(slug, "completed")
     assert slug not in [job["slug"] for job in admin.get(f"{API}/jobs", params={"limit": 1000}).json()["jobs"]]
     listed = admin.get(f"{API}/jobs", params={"all": True, "search": slug}).json()["jobs"][0]
-    assert listed["state"] == "completed" and listed["completed_reason"]
+    assert listed["state"] == "completed"
+    assert listed["completed_reason"]
     for verb in ("pause", "resume", "run"):
         found = refusal(admin.post(f"{API}/jobs/{slug}/{verb}", json={}), 403, "refused")
-        assert "completed" in found["detail"] and found["hint"]
+        assert "completed" in found["detail"]
+        assert found["hint"]
     kept = admin.patch(f"{API}/jobs/{slug}", json={"changes": {"name": "Another"}}).json()
-    assert kept["job"]["state"] == "completed" and any("stays completed" in one for one in kept["warnings"])
+    assert kept["job"]["state"] == "completed"
+    assert any("stays completed" in one for one in kept["warnings"])
     revived = admin.patch(f"{API}/jobs/{slug}", json={"changes": {"schedule": "every 1h"}}).json()
-    assert revived["revived"] and revived["job"]["state"] == "active"
+    assert revived["revived"]
+    assert revived["job"]["state"] == "active"
     assert admin.delete(f"{API}/jobs/{slug}").status_code == 200
