@@ -15,6 +15,7 @@ import anyio.to_thread
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from horae.core.access import Who
+from horae.errors import Trouble
 
 Load = Callable[[], tuple[ASGIApp, ContextVar[Who]]]
 
@@ -62,4 +63,8 @@ class McpDoor:
             await app(scope, receive, send)
 
         self._life = asyncio.get_running_loop().create_task(live())
-        await begun
+        await asyncio.wait({self._life, begun}, return_when=asyncio.FIRST_COMPLETED)
+        if self._life.done():  # it has not begun: whoever comes next tries again
+            self._app = None
+            self._life.result()
+            raise Trouble("the server for agents could not be started", "state/web.log has the details")
