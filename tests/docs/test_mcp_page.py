@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from pathlib import Path
@@ -11,6 +10,7 @@ from horae.app.propose import GOOD_FOR, OPEN_MAX
 from horae.app.usecases import USE_CASES
 from horae.wiring.gate import HomeGate
 from horae.wiring.mcpserver import made
+from tests.support.loops import run_to_end
 from tests.support.mcp import over_pipes, together
 from tests.support.process import new_home
 
@@ -30,7 +30,7 @@ def test_the_tools_are_those_that_there_are(tmp_path: Path) -> None:
     server = made(HomeGate(str(tmp_path)))
     there = {name: USE_CASES[tool.use_case].role for name, tool in server.tools.items()}
     assert {name: role for name, role, _ in rows("tool", 3)} == there
-    templates = asyncio.run(server.list_resource_templates())
+    templates = run_to_end(server.list_resource_templates())
     assert [uri for uri, _ in rows("resource", 2)] == [item.uri_template for item in templates]
 
 

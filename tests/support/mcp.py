@@ -16,6 +16,7 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.support.loops import run_to_end
 from tests.support.process import ENDED, TestHome
 
 Json = dict[str, Any]
@@ -28,7 +29,7 @@ def together(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., No
     @wraps(test)
     def run(**given: Any) -> None:
         try:
-            asyncio.run(test(**given))
+            run_to_end(test(**given))
         except BaseExceptionGroup as error:
             raise leaf(error) from None
 

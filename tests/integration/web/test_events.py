@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.support.loops import run_to_end
 from tests.support.process import new_home, until
 from tests.support.web import Served, served
 
@@ -94,7 +95,7 @@ def test_fifty_watchers_hear_everything_in_order(web: Served) -> None:
             api.post(f"{API}/jobs/tides/resume")
             return await asyncio.wait_for(asyncio.gather(*watching), 20)
 
-    heard = asyncio.run(all_of_them())
+    heard = run_to_end(all_of_them())
     for seen in heard:
         first = seen[0][2]["id"]
         numbers = [number for kind, number, _ in seen if kind == "change"]
@@ -115,7 +116,7 @@ def test_who_comes_back_is_told_what_came_since(web: Served) -> None:
                 client, "/events", lambda event: event[1] == newest, None, **{"last-event-id": str(since)}
             )
 
-    seen = asyncio.run(again())
+    seen = run_to_end(again())
     assert [number for kind, number, _ in seen if kind == "change"] == entries(web, since)
     assert web.client(token).get(f"{API}/events", headers={"last-event-id": "x"}).status_code == 422
 
@@ -136,7 +137,7 @@ def test_a_watcher_of_one_job_hears_of_no_other(web: Served) -> None:
                 await asyncio.to_thread(api.post, f"{API}/jobs/{job}/resume")
             return await asyncio.wait_for(task, 20)
 
-    seen = asyncio.run(both())
+    seen = run_to_end(both())
     assert {data["job"] for kind, _, data in seen if kind == "change"} == {"tides"}
 
 
@@ -162,12 +163,12 @@ def test_a_live_run_is_heard_as_it_speaks(web: Served) -> None:
             assert cancelled.status_code == 202, cancelled.text
             return await asyncio.wait_for(task, 30)
 
-    seen = asyncio.run(listen())
+    seen = run_to_end(listen())
     assert seen[0][0] == "output"
     assert seen[0][2]["stdout"] == "one\n"
     assert seen[-1][0] == "end"
     assert seen[-1][2]["state"] == "cancelled"
-    ended = asyncio.run(_whole(web, token, run))
+    ended = run_to_end(_whole(web, token, run))
     assert "".join(data["stdout"] for kind, _, data in ended if kind == "output").startswith("one\n")
     assert web.client(token).get(f"{API}/runs/nobody/live").status_code == 404
 
@@ -189,7 +190,7 @@ def test_a_revoked_token_reads_no_further(web: Served) -> None:
             await asyncio.wait_for(task, 20)
         return True
 
-    assert asyncio.run(cut_off())
+    assert run_to_end(cut_off())
     assert web.client(token).get(f"{API}/events").status_code == 401
 
 
@@ -206,4 +207,4 @@ def test_streams_do_not_keep_a_gateway_from_stopping(web: Served) -> None:
             await asyncio.wait_for(asyncio.gather(task, return_exceptions=True), 10)
             return status
 
-    assert asyncio.run(held()) == 0
+    assert run_to_end(held()) == 0
