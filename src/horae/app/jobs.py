@@ -164,8 +164,11 @@ def edit_job(home: Home, *, job: str, changes: Mapping[str, Any], expect: str | 
     return replace_text(home, slug=slug, before=before, after=edit(before, wanted))
 
 
-def replace_text(home: Home, *, slug: str, before: str, after: str) -> Json:
-    """Put a new text in place of a job file, if it is valid and nobody changed the file meanwhile."""
+def replace_text(home: Home, *, slug: str, after: str, before: str | None = None, expect: str | None = None) -> Json:
+    """Put a new text in place of a job file that is still the one that was read: by its text, or its digest (`expected.py`)."""
+    if before is None:
+        before = home.folder.read(slug)
+        refuse_other(before, expect, f"jobs/{slug}.md")
     job = read(after, file=f"jobs/{slug}.md", slug=slug, default_timezone=home.settings.timezone)
     schedule = _checked(home, slug, after)
     row = home.store.transact(lambda tx: tx.jobs.get(job.id))

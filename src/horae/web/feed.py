@@ -50,6 +50,7 @@ class Feed:
         self._subscribers: set[Subscriber] = set()
         self._task: asyncio.Task[None] | None = None
         self._nobody = asyncio.Event()
+        self._beginning = asyncio.Lock()
         self._given_out: dict[int, None] = {}
 
     @property
@@ -61,11 +62,9 @@ class Feed:
     async def subscribed(self) -> AsyncGenerator[Subscriber]:
         """Watch for the length of a block. What is appended from here on is in the queue."""
         subscriber = Subscriber()
-        first = not self._subscribers
         self._subscribers.add(subscriber)
-        if first:
-            await self._begin()
         try:
+            await self._begin()
             yield subscriber
         finally:
             self._subscribers.discard(subscriber)
@@ -87,13 +86,14 @@ class Feed:
         return await anyio.to_thread.run_sync(self._gate.newest)
 
     async def _begin(self) -> None:
-        if self._task is not None and not self._task.done():
-            self._nobody.clear()  # the last one has just gone, and it has not noticed yet
-            return
-        self._nobody.clear()
-        at = await self.newest()
-        self._given_out = {entry["id"]: None for entry in await self.since(max(0, at - BACK), BACK)}
-        self._task = asyncio.get_running_loop().create_task(self._look_on(at))
+        async with self._beginning:
+            self._nobody.clear()  # the last one may have gone just now, and it has not been noticed yet
+            if self._task is not None and not self._task.done():
+                return
+            at = await self.newest()
+            known = await self.since(max(0, at - BACK), BACK)
+            self._given_out = {entry["id"]: None for entry in known if entry["id"] <= at}
+            self._task = asyncio.get_running_loop().create_task(self._look_on(at))
 
     async def _look_on(self, at: int) -> None:
         while not self._nobody.is_set():

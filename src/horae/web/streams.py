@@ -40,6 +40,25 @@ async def closes_within(request: Request, seconds: float) -> bool:
     return False
 
 
+class Pulse:
+    """Every few seconds, however much is told meanwhile: a sign of life, and a look whether it may go on."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._loop = asyncio.get_running_loop()
+        self._next = self._loop.time() + BEAT_EVERY_S
+
+    @property
+    def left_s(self) -> float:
+        """Until the next one; 0 when it is due."""
+        return max(0.0, self._next - self._loop.time())
+
+    async def goes_on(self) -> bool:
+        """Whether somebody still reads, and still may. It is due again in a while."""
+        self._next = self._loop.time() + BEAT_EVERY_S
+        return await goes_on(self._request)
+
+
 async def goes_on(request: Request) -> bool:
     """Whether somebody still reads, and still may."""
     if await request.is_disconnected():

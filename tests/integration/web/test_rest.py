@@ -171,6 +171,17 @@ def test_a_file_is_changed_by_whoever_has_read_it(web: Served, admin: Any) -> No
     assert answer.status_code == 200, answer.text
 
 
+def test_a_file_that_was_put_with_a_key_is_put_once(web: Served, admin: Any) -> None:
+    slug = made(admin, "Put twice")["slug"]
+    first = admin.get(f"{API}/jobs/{slug}/file")
+    headers = {"if-match": first.headers["etag"], "idempotency-key": "put-1"}
+    said = {"text": first.json()["text"] + "# a remark in the prompt\n"}
+    answers = [admin.put(f"{API}/jobs/{slug}/file", json=said, headers=headers) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 200], [answer.text for answer in answers]
+    assert answers[0].json()["entry"] == answers[1].json()["entry"]
+    refusal(admin.get(f"{API}/events", headers={"last-event-id": "9" * 19}), 422, "invalid")
+
+
 def test_a_request_that_is_sent_twice_is_done_once(web: Served, admin: Any) -> None:
     headers = {"idempotency-key": "spring-1"}
 

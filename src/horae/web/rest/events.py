@@ -15,7 +15,7 @@ from horae.core.access import Who
 from horae.errors import Invalid
 from horae.web.caller import Caller, GateOf
 from horae.web.feed import Feed
-from horae.web.streams import BEAT, BEAT_EVERY_S, closes_within, event, goes_on, stream
+from horae.web.streams import BEAT, Pulse, closes_within, event, stream
 
 Json = dict[str, Any]
 router = APIRouter(tags=["events"])
@@ -36,7 +36,9 @@ async def events(
     `id` is the number of the entry; who comes back with `Last-Event-ID` is told what came since. `event: change` has
     `{id, at, actor, what, job_id, job, key, run_id}`. `event: reset` says that too much came since: look anew.
     """
-    if last_event_id is not None and not (last_event_id.isascii() and last_event_id.isdecimal()):
+    if last_event_id is not None and not (
+        last_event_id.isascii() and last_event_id.isdecimal() and len(last_event_id) < 19
+    ):
         raise Invalid(f"Last-Event-ID {last_event_id!r} is no number", "leave it out, or give the last one that came")
     since = None if last_event_id is None else int(last_event_id)
     return stream(_changes(request, request.app.state.feed, job, since))
@@ -62,21 +64,25 @@ async def _changes(request: Request, feed: Feed, job: str | None, since: int | N
                 told = await feed.newest()
                 yield event("reset", {"id": told}, told)
                 break
+        pulse = Pulse(request)
         while True:
             if subscriber.lost:
                 yield event("reset", {"id": told}, told)
                 return
             try:
-                entry = await asyncio.wait_for(subscriber.queue.get(), BEAT_EVERY_S)
+                entry = await asyncio.wait_for(subscriber.queue.get(), pulse.left_s)
             except TimeoutError:
-                if not await goes_on(request):
-                    return
-                yield BEAT
-                continue
+                entry = {}
             if entry is None:  # the process stops
                 return
-            if entry["id"] not in sent and _fits(entry, job):
-                yield event("change", entry, entry["id"])
+            if pulse.left_s <= 0:
+                if not await pulse.goes_on():
+                    return
+                yield BEAT
+            if entry and entry["id"] not in sent:
+                told = max(told, entry["id"])
+                if _fits(entry, job):
+                    yield event("change", entry, entry["id"])
 
 
 def _fits(entry: Json, job: str | None) -> bool:
@@ -98,7 +104,7 @@ async def _output(request: Request, gate: GateOf, who: Who, log: Json) -> AsyncG
     run_id = log["run"]["id"]
     shown = {"stdout": "", "stderr": ""}
     events = 0
-    quiet_s = 0.0
+    pulse = Pulse(request)
     while True:
         ended = log["run"]["state"] in ENDED
         found: Json | None = log if ended else await anyio.to_thread.run_sync(gate.live, run_id)
@@ -119,10 +125,8 @@ async def _output(request: Request, gate: GateOf, who: Who, log: Json) -> AsyncG
         if ended:
             yield event("end", log["run"])
             return
-        quiet_s = 0.0 if added else quiet_s + LOOK_EVERY_S
-        if quiet_s >= BEAT_EVERY_S:
-            quiet_s = 0.0
-            if not await goes_on(request):
+        if pulse.left_s <= 0:
+            if not await pulse.goes_on():
                 return
             yield BEAT
         if await closes_within(request, LOOK_EVERY_S):

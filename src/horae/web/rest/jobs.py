@@ -186,11 +186,8 @@ def replace(who: Caller, gate: GateOf, job: JobName, said: NewText, if_match: If
         return problem.answer(
             428, "unconditional", "If-Match is missing", "GET the file, and send its ETag as If-Match"
         )
-    slug, before = _text(gate, who, job)
-    wanted = expected(if_match)
-    if wanted is not None and wanted != digest(before):
-        return _changed_meanwhile(slug)
-    return _unless_changed(gate, who, key, "replace", {"slug": slug, "before": before, "after": said.text})
+    slug, _ = _text(gate, who, job)
+    return _unless_changed(gate, who, key, "replace", {"slug": slug, "after": said.text, "expect": expected(if_match)})
 
 
 @router.post("/jobs/{job}/run", response_model=shapes.Changed, status_code=202, operation_id="run")
