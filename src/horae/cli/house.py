@@ -69,7 +69,7 @@ def do_up(args: Namespace, output: Output) -> int:
         changed = {} if args.port is None else {"port": args.port}
         return replace(said, **changed, **({"serve": False} if args.no_web else {}))
 
-    return up(house, echo=echo, web=web)
+    return up(house, echo=echo, web=web, watched=output.terminal)
 
 
 def options_status(parser: ArgumentParser) -> None:

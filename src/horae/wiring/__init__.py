@@ -222,6 +222,6 @@ def open_house(option: str | None) -> House:
     return House(option)
 
 
-def up(house: House, *, echo: Any, web: Any) -> int:
-    """Run the gateway in the foreground; returns the exit status."""
-    return load("wiring.service", "run_gateway")(house.path, echo, web)
+def up(house: House, *, echo: Any, web: Any, watched: bool) -> int:
+    """Run the gateway in the foreground; returns the exit status. `watched`: somebody sees what it says, and nobody else."""
+    return load("wiring.service", "run_gateway")(house.path, echo, web, house.actor if watched else None)

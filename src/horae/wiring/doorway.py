@@ -15,8 +15,10 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from ipaddress import ip_address
 
+from horae.app.access import make_link
 from horae.core.webform import PORT, PORT_TRIES, Web
 from horae.errors import Refused, Unavailable
 from horae.ports import Home
@@ -125,8 +127,11 @@ def refuse_open_door(web: Web, home: Home) -> None:
     log.warning("the dashboard is served at %s, unencrypted: put a proxy with TLS before it", web.host)
 
 
-def doorway(web: Web, home: Home, tell: Callable[[str], object]) -> Doorway | None:
-    """What `horae up` opens. None where the settings say so, or where it cannot be had: then the work goes on without."""
+def doorway(web: Web, home: Home, tell: Callable[[str], object], visitor: str | None) -> Doorway | None:
+    """What `horae up` opens. None where the settings say so, or where it cannot be had: then the work goes on without.
+
+    `visitor` is who looks on: a link is told that lets that one in. None where it would be written down somewhere.
+    """
     if not web.serve:
         return None
     try:
@@ -138,5 +143,12 @@ def doorway(web: Web, home: Home, tell: Callable[[str], object]) -> Doorway | No
     argv = (sys.executable, "-m", "horae", "--home", home.settings.home, "web")
     made = Doorway(sock, argv, home.settings.env)
     with suppress(OSError):
-        tell(f"dashboard at {made.address}: `horae open` lets you in")
+        tell(f"dashboard at {_entrance(made.address, home, visitor)}")
     return made
+
+
+def _entrance(address: str, home: Home, visitor: str | None) -> str:
+    if visitor is None:
+        return f"{address}: `horae open` lets you in"
+    link = make_link(replace(home, actor=visitor))
+    return f"{home.settings.link or address}/sign-in#{link['key']} (for one visit; `horae open` makes another)"

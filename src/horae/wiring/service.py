@@ -62,12 +62,15 @@ PROGRESS_FROM, PROGRESS_EVERY = 2000, 5000  # job files that are read: fewer go 
 log = logging.getLogger("horae")
 
 
-def run_gateway(home: str, echo: Callable[[str], None], web: Callable[[Web], Web]) -> int:
-    """Run until stopped. `web` says what differs from the settings about the dashboard. Returns the exit status."""
-    return asyncio.run(_serve(home, echo, web))
+def run_gateway(home: str, echo: Callable[[str], None], web: Callable[[Web], Web], visitor: str | None = None) -> int:
+    """Run until stopped. Returns the exit status.
+
+    `web` says what differs from the settings about the dashboard, `visitor` who looks on and may be let in.
+    """
+    return asyncio.run(_serve(home, echo, web, visitor))
 
 
-async def _serve(home: str, echo: Callable[[str], None], web: Callable[[Web], Web]) -> int:
+async def _serve(home: str, echo: Callable[[str], None], web: Callable[[Web], Web], visitor: str | None) -> int:
     settings = load(home, config.environment())
     notifier = Notifier(settings.env)
     clock = SystemClock()
@@ -128,7 +131,7 @@ async def _serve(home: str, echo: Callable[[str], None], web: Callable[[Web], We
         await asyncio.to_thread(desk.warm)
         await runner.warm()
         stack.enter_context(Agents(whole, runner, partial(hearers, ports), store.listen))
-        _open_door(stack, lock, holder, doorway(web(settings.web), whole, echo))
+        _open_door(stack, lock, holder, doorway(web(settings.web), whole, echo, visitor))
         echo("ready: runs are shown as they end; Ctrl-C stops")
         notifier.ready()
         async with (

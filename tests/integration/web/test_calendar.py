@@ -180,6 +180,12 @@ def test_by_keyboard_a_slot_is_moved_skipped_and_taken_back(at: Any, shown: Serv
     assert [one["note"] for one in slots(shown, "harbour-tides") if one["key"] == slot["key"]] == ["skipped"]
     notice.get_by_role("button", name="Undo").click()
     at.locator(f'.ec-event.e-planned:has([data-id="{slot["key"]}"])').wait_for(**FAST)
+    drawn(at, slot["key"]).locator("button").focus()
+    at.keyboard.press("Delete")
+    notice = told(at, "Will skip")
+    at.locator(f'.ec-event.e-skipped:has([data-id="{slot["key"]}"])').wait_for(**FAST)
+    notice.get_by_role("button", name="Undo").click()
+    at.locator(f'.ec-event.e-planned:has([data-id="{slot["key"]}"])').wait_for(**FAST)
 
 
 def test_what_is_refused_is_told_and_changes_nothing(at: Any, shown: Served) -> None:

@@ -177,6 +177,17 @@
     const found = body && performance.now() - dragged > 300 && calendar.getEventById(body.dataset.id);
     if (found) opened(found);
   });
+  place.addEventListener("keydown", async (event) => {
+    const body = event.key === "Delete" && event.target.closest("button.slot");
+    const of = body && calendar.getEventById(body.dataset.id)?.extendedProps;
+    if (!editable || !of?.editable || of.word === "skipped") return;
+    try {
+      done(await send("POST", "/do/skip", { job: of.job, slot: of.slot_utc }));
+    } catch (refusal) {
+      if (!("detail" in refusal)) throw refusal;
+      notice(refusal.detail, { bad: true, hint: refusal.hint });
+    }
+  });
   function opened(event) {
     const of = event.extendedProps;
     if (of.kind === "clock") go({ view: "day", date: of.day });
