@@ -29,6 +29,7 @@ from horae.core.labels import offered, unoffered
 from horae.core.model import Job
 from horae.core.modelchoice import provider_problems
 from horae.core.target import home_of
+from horae.core.webform import LIBRARIES
 from horae.errors import NotFound, Problem, Trouble, Unavailable
 from horae.ports import Home, Record
 from horae.timing.zones import version
@@ -36,6 +37,7 @@ from horae.timing.zones import version
 Json = dict[str, Any]
 DISK_FREE_MIN = 64 * 1024 * 1024  # bytes; below this a burst of results could fill the disk
 JOBS_CHECKED_MAX = 5000
+LIBRARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "web", "static", "lib")
 
 
 def doctor(home: Home, *, gateway: Mapping[str, Any] | None, misnamed: list[str]) -> Json:
@@ -125,10 +127,20 @@ def _hooks(home: Home) -> list[Json]:
 
 
 def _dashboard(home: Home) -> list[Json]:
-    """Who reaches it, where that is not this machine alone."""
+    """Whether its files are there; who reaches it, where that is not this machine alone."""
     web = home.settings.web
-    if not web.serve or web.loopback:
+    if not web.serve:
         return []
+    found: list[Json] = []
+    lacking = [name for name in LIBRARIES if not os.path.isfile(os.path.join(LIBRARY, name))]
+    if lacking:
+        says = f"its pages look plain, and little of them works: {', '.join(lacking)} missing in {LIBRARY}"
+        found = [_bad("dashboard", says, "`make browser` in the folder of Horae's source, then load the page again")]
+    return found if web.loopback else [*found, *_outside(home)]
+
+
+def _outside(home: Home) -> list[Json]:
+    web = home.settings.web
     reader = home.read()
     try:
         known = any(one["kind"] == "token" for one in reader.credentials(all=False))

@@ -12,6 +12,8 @@ from horae.errors import Invalid
 
 PORT = 4672  # the keys of HORA on a telephone
 PORT_TRIES = 20  # homes of one machine that all say nothing of it get the next free ones
+LIBRARIES = ("htmx.js", "pico.css", "uplot.js", "uplot.css", "event-calendar.js", "event-calendar.css")
+"""Files of others that pages need: `make browser` fetches them, and packages that are built carry them."""
 EXPECTED = {
     "serve": "on or off",
     "host": "an address of this machine such as 127.0.0.1",

@@ -52,5 +52,5 @@ def create_app(given: Given) -> FastAPI:
     if given.mcp is not None:
         app.router.routes.append(Route("/mcp", McpDoor(given.mcp), methods=["GET", "POST", "DELETE"]))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.add_middleware(Guard, given=given)
+    app.add_middleware(Guard, given=given, told=for_people(problem.of_problem))
     return app

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
@@ -26,10 +26,12 @@ from urllib.parse import quote, urlsplit
 
 import anyio.to_thread
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from horae.core.access import NOBODY, PREFIX, Who
+from horae.errors import Problem, Unavailable
 from horae.web import problem
 from horae.web.bounds import BODY_BYTES_MAX, HOOK_BYTES_MAX, Bounded, TooLarge, says_too_much
 from horae.web.given import Given
@@ -43,14 +45,20 @@ FOR_PROGRAMS = ("/api/", "/mcp", "/metrics", "/hooks/", "/do/")
 MARK = "x-horae-csrf"
 SECURE = "__Host-"
 SECRET_CHARS_MAX = 200
+CLOSED = (  # not why: nobody is known yet
+    "who asks cannot be looked up now: the home is in trouble",
+    "`horae doctor` on the machine where Horae runs says what is wrong; then ask again",
+)
+Told = Callable[[Request, Exception], Awaitable[Response]]
 
 
 class Guard:
     """ASGI middleware around all routes."""
 
-    def __init__(self, app: ASGIApp, given: Given) -> None:
+    def __init__(self, app: ASGIApp, given: Given, told: Told) -> None:
         self._app = app
         self._given = given
+        self._told = told
         names = (*LOOPBACK, *given.hosts, urlsplit(given.link or "").hostname or "")
         self._hosts = {_bracketed(name.lower()) for name in names if name}
 
@@ -111,28 +119,34 @@ class Guard:
     async def _come_in(self, scope: Scope, headers: Headers) -> Response | None:
         """Find out who it is. None when the way is free."""
         path, state = scope["path"], scope["state"]
+        free = path in OPEN or path.startswith(OPEN_BELOW)
         sent = headers.getlist("authorization")
         session = cookies_of(headers).get(cookie_name(self._given, headers))
         if sent and not path.startswith("/hooks/"):
             face = "mcp" if path.startswith("/mcp") else "rest"
             asked = (_bearer(sent), "token", face)
-            who = await self._known(*asked)
-            if who is None:
-                return self._wrong(scope)
         else:
-            asked = (session, "session", "dashboard")
-            who = None if path.startswith("/mcp") else await self._known(*asked)
-            if who is None and session is not None and path not in OPEN and not path.startswith(OPEN_BELOW):
+            asked = (None if path.startswith("/mcp") else session, "session", "dashboard")
+        try:
+            who = await self._known(*asked)
+        except Problem:  # the settings are broken, the store is locked: nobody can be told from anybody
+            if not free:
+                return await self._told(Request(scope), Unavailable(*CLOSED))
+            who = None
+        else:
+            if who is None and asked[1] == "token":
+                return self._wrong(scope)
+            if who is None and session is not None and not free:
                 self._wrong(scope)  # counted; an old session is answered like none
         if who is not None:
             state["who"] = who
             state["still"] = partial(self._known, *asked)
             state["csrf"] = mark_of(session) if who.person and session else ""
-        elif path not in OPEN and not path.startswith(OPEN_BELOW):
+        elif not free:
             return _signed_out(scope)
         if scope["method"] in SAFE or (who is not None and not who.person) or path.startswith("/hooks/"):
             return None
-        return _not_ours(headers, state["csrf"])
+        return _not_ours(headers, state["csrf"], secure=cookie_name(self._given, headers).startswith(SECURE))
 
     async def _known(self, secret: str | None, kind: str, face: str) -> Who | None:
         if secret is None or not secret.startswith(PREFIX[kind]) or len(secret) > SECRET_CHARS_MAX:
@@ -218,12 +232,15 @@ def _too_long(headers: Headers, most: int) -> Response | None:
     return None
 
 
-def _not_ours(headers: Headers, mark: str) -> Response | None:
-    """A write with a cookie, or without anything, must come from one of our own pages."""
+def _not_ours(headers: Headers, mark: str, *, secure: bool) -> Response | None:
+    """A write with a cookie, or without anything, must come from one of our own pages.
+
+    Where the way is encrypted, a page that came unencrypted is somebody else's: whoever sits in between can make one.
+    """
     hint = "reload the page and try again; programs send a token instead"
     origin, host = headers.get("origin"), headers.get("host", "")
     if origin is not None:
-        ours = urlsplit(origin).netloc == host and urlsplit(origin).scheme in ("http", "https")
+        ours = origin in ((f"https://{host}",) if secure else (f"http://{host}", f"https://{host}"))
     else:
         ours = headers.get("sec-fetch-site") == "same-origin"
     if not ours:

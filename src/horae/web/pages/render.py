@@ -21,6 +21,7 @@ from starlette.requests import Request
 from horae import __version__
 from horae.app.usecases import permitted
 from horae.core.access import NOBODY, Who
+from horae.core.webform import LIBRARIES
 from horae.errors import Problem
 from horae.web.pages.words import filters
 
@@ -39,12 +40,20 @@ PAGES = (  # path, word, the key behind `g`
 )
 
 
-@lru_cache
 def asset(name: str) -> str:
-    """Where a file of `static/` is, with a part that changes when the file does."""
+    """Where a file of `static/` is, with a part that changes when the file does; one that is not there may come yet."""
     path = STATIC / name
-    mark = sha256(path.read_bytes()).hexdigest()[:12] if path.is_file() else "missing"
-    return f"/static/{name}?v={mark}"
+    return f"/static/{name}?v={_mark(path)}" if path.is_file() else f"/static/{name}"
+
+
+@lru_cache
+def _mark(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()[:12]
+
+
+def lacking() -> bool:
+    """Whether files that pages need are missing, as in a checkout in which nobody has fetched them."""
+    return not all((STATIC / "lib" / name).is_file() for name in LIBRARIES)
 
 
 @lru_cache
@@ -57,7 +66,7 @@ def environment(timezone: str = "UTC") -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    known: dict[str, Any] = {"asset": asset, "pages": PAGES, "version": __version__}
+    known: dict[str, Any] = {"asset": asset, "lacking": lacking, "pages": PAGES, "version": __version__}
     of: Any = made  # the library says nothing about the types of these two
     of.filters.update(filters(timezone))
     of.globals.update(known)
