@@ -1,4 +1,8 @@
-"""Do what a request asks for once, however often it is sent with the same key."""
+"""Do what a request asks for once, however often it is sent with the same key.
+
+What was refused was not done, so its key is free again. After a trouble of the machine, such as a database that is lost
+while it commits, nobody knows: the key stays taken, as when the process dies.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any
 
-from horae.errors import Invalid, Problem, Refused
+from horae.errors import Invalid, Problem, Refused, Trouble
 from horae.ports import Home
 
 Json = dict[str, Any]
@@ -29,6 +33,8 @@ def once(
         return json.loads(kept)
     try:
         answer = verbs[verb](home, **args)
+    except Trouble:
+        raise  # it may have been done
     except Problem:
         home.store.transact(lambda tx: tx.doors.once.forget(scope, key))
         raise

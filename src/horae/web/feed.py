@@ -97,7 +97,7 @@ class Feed:
 
     async def _look_on(self, at: int) -> None:
         while not self._nobody.is_set():
-            with suppress(Problem):  # the store is busy or gone for a moment: the next look tells
+            with suppress(Problem, OSError):  # the store is busy or gone for a moment: the next look tells
                 for entry in await self.since(max(0, at - BACK), LOOK_MAX):
                     if entry["id"] not in self._given_out:
                         self._hand_out(entry)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
 from starlette.requests import Request
 
 from horae.app import doctor
+from horae.app.once import once
 from horae.core.webform import LIBRARIES
+from horae.errors import Conflict, Problem, Refused, Trouble
+from horae.web.feed import Feed
 from horae.web.given import Given
 from horae.web.pages import render
 from horae.wiring import House
@@ -121,3 +126,50 @@ def test_files_that_are_missing_are_said_to_be(home: TestHome, tmp_path: Path, m
     assert "make browser" not in page
     assert "/static/lib/htmx.js?v=" in page
     assert findings == []
+
+
+def test_a_key_is_free_after_a_refusal_and_taken_after_a_trouble(home: TestHome) -> None:
+    home.horae("init")
+    done: list[str] = []
+
+    def asked(key: str, error: Problem | None) -> object:
+        def verb(_home: object) -> dict[str, object]:
+            done.append(key)
+            if error is not None:
+                raise error
+            return {"did": "it"}
+
+        return once({"verb": verb}, House(str(home.path)).home, scope="rest:x", key=key, verb="verb", args={})
+
+    with pytest.raises(Refused):
+        asked("refused", Refused("no", None))
+    assert asked("refused", None) == {"did": "it"}
+    with pytest.raises(Trouble):
+        asked("lost", Trouble("the database went away while it committed", None))
+    with pytest.raises(Conflict, match="nobody knows yet"):
+        asked("lost", None)
+    assert done == ["refused", "refused", "lost"]
+
+
+def test_a_watcher_goes_on_after_a_look_that_failed() -> None:
+    """A config that an editor takes away for a moment must not silence every page until the process ends."""
+    looks: list[int] = []
+
+    class Gate:
+        def newest(self) -> int:
+            return 0
+
+        def changes(self, after: int, limit: int) -> list[dict[str, int]]:
+            looks.append(after)
+            if len(looks) == 2:
+                raise FileNotFoundError("config.toml")
+            if len(looks) == 3:
+                raise Trouble("the store is gone for a moment", None)
+            return [{"id": 1}] if len(looks) > 3 else []
+
+    async def watch() -> object:
+        feed: Any = Feed(Gate())  # pyright: ignore[reportArgumentType]  all that it asks of one
+        async with feed.subscribed() as subscriber:
+            return await asyncio.wait_for(subscriber.queue.get(), 10)
+
+    assert asyncio.run(watch()) == {"id": 1}
