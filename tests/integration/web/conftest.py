@@ -18,9 +18,12 @@ def web(home: TestHome) -> Iterator[Served]:
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chrome() -> Iterator[Any]:
-    """One browser; each test has a profile of its own in it."""
+    """One browser for a file; each test has a profile of its own in it.
+
+    Not one for all: its driver keeps an event loop in this thread, and tests of other files run loops of their own here.
+    """
     with browser() as made:
         yield made
 
