@@ -110,8 +110,8 @@ def list_runs(home: Home, *, job: str | None, state: str | None, limit: int, cur
         reader.close()
 
 
-def run_log(home: Home, *, run: str) -> Json:
-    """The result document of one run; of a job's latest when a job is named."""
+def run_log(home: Home, *, run: str, prompt: bool = False) -> Json:
+    """The result document of one run; of a job's latest when a job is named. With `prompt`, what its agent was sent first."""
     reader = home.read()
     try:
         row = run_or_latest(reader, run)
@@ -121,6 +121,7 @@ def run_log(home: Home, *, run: str) -> Json:
             "run": shown,
             **reader.output(row["id"]),
             "activity": reader.activity(row["id"]),
+            **({"prompt": reader.prompt(row["id"])} if prompt else {}),
             "occurrence": None if of is None else how_it_stands(of),
         }
     finally:

@@ -102,7 +102,7 @@ def _listed(gate: Gate, who: Who, job: str, state: str, cursor: str) -> Json:
 
 
 def _run(gate: Gate, who: Who, run: str) -> Json:
-    log = gate.do(who, "log", run=run)
+    log = gate.do(who, "log", run=run, prompt=True)
     found = log["run"]
     told = _why(gate, who, found)
     decisions = [each for each in told["decisions"] if _about(each, found)] if told else []

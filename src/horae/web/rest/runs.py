@@ -48,9 +48,14 @@ def list_runs(
 
 
 @router.get("/runs/{run}", response_model=shapes.Log, operation_id="log")
-def log(who: Caller, gate: GateOf, run: RunName) -> Json:
+def log(
+    who: Caller,
+    gate: GateOf,
+    run: RunName,
+    prompt: Annotated[bool, Query(description="with what its agent was sent first")] = False,
+) -> Json:
     """One run: what it said and did, and what became of its messages."""
-    return gate.do(who, "log", run=run)
+    return gate.do(who, "log", run=run, prompt=prompt)
 
 
 @router.post("/runs/{run}/cancel", response_model=shapes.Changed, status_code=202, operation_id="cancel")
