@@ -21,6 +21,11 @@ def decision_words(decision: Mapping[str, Any]) -> str:
             return f"claimed, {short_duration(late)} after it was due" + missed
         case "exception_cleared":
             return "what was decided about it was taken back"
+        case "let_in" | "shut_out":
+            how = "let in by" if decision["what"] == "let_in" else "shut out: the end of"
+            return f"{detail.get('name')} {how} a {detail.get('kind')}, with the role {detail.get('role')}"
+        case "proposed":
+            return "a job was proposed, and waits for a person's word"
         case "undone" if detail.get("redo"):
             number = detail.get("entry")
             return f"entry {number} was part of an undo: only `horae undo {number}` takes it back"
