@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.post import hook, job, post_home
 from tests.support.process import TestHome, until
+from tests.support.receivers import HttpServer, says
 from tests.support.showcase import furnish
 from tests.support.web import Served, accessible, served, visit
 
@@ -90,6 +93,38 @@ def test_pages_are_accessible(page: Any, shown: Served, path: str) -> None:
         page.get_by_role("button", name="Verify").click()
         page.locator("#verified section").wait_for(**FAST)
     accessible(page)
+
+
+def test_the_page_of_an_agents_run_and_of_two_compared_are_accessible(page: Any, shown: Served) -> None:
+    runs = [run for run in shown.home.look("runs", "--limit", "200")["runs"] if run["model"] is not None]
+    first, second = runs[0]["id"], runs[1]["id"]
+    page.goto(f"{shown.address}/runs/{first}")
+    page.get_by_role("heading", name="Facts").wait_for(**FAST)
+    accessible(page)
+    page.goto(f"{shown.address}/runs/{first}/compare/{second}")
+    page.get_by_role("heading", level=1).wait_for(**FAST)
+    accessible(page)
+
+
+def test_what_did_not_arrive_is_shown_with_its_reason_and_sent_anew(chrome: Any, tmp_path: Path) -> None:
+    home = post_home(tmp_path / "home")
+    with HttpServer(answer=says("403 Forbidden", "not you")).running() as server:
+        home.config(hook(server))
+        job(home, "tides", "count.sh", "hook", "local")
+        with served(home) as made:
+            run = home.json("run", "tides", "--wait")["run"]["id"]
+            page = visit(chrome, made)
+            page.goto(f"{made.address}/runs/{run}")
+            sent = page.locator("section", has=page.get_by_role("heading", name="Messages"))
+            sent.locator(".state-failed").wait_for(**FAST)
+            assert "403" in sent.inner_text()
+            server.answer = says("200 OK", "taken")
+            sent.get_by_role("button", name="Send anew").first.click()
+            sent.locator(".state-delivered").nth(1).wait_for(**FAST)
+            assert "Evidence" in sent.inner_text()
+            assert len(server.got) == 2
+            assert not page.troubles, page.troubles
+            page.context.close()
 
 
 def test_a_run_that_is_not_there_is_said_kindly(page: Any, shown: Served) -> None:
