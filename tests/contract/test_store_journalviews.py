@@ -5,6 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
+from horae.store import journalviews
 from tests.support.builders import at
 from tests.support.stores import SqliteUnderTest as UnderTest
 
@@ -73,3 +76,36 @@ def test_the_words_of_filters_are_those_that_occur(s: UnderTest) -> None:
     every = asked(s)["entries"]
     assert words["what"] == sorted({entry["what"] for entry in every})
     assert words["actor"] == sorted({entry["actor"] for entry in every})
+
+
+def test_what_no_index_finds_is_looked_for_so_far_and_a_cursor_leads_on(
+    s: UnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_a_past(s)
+    every = [entry["id"] for entry in asked(s)["entries"]]
+    job = s.rows("SELECT id FROM job WHERE slug = 'one'")[0]["id"]
+    kinds: list[dict[str, Any]] = [{"what": "created"}, {"job_id": job}, {"actor": "gateway"}, {"what": "no such kind"}]
+    whole = [[entry["id"] for entry in asked(s, **among)["entries"]] for among in kinds]
+    monkeypatch.setattr(journalviews, "WALKED", 2)
+    for among, expected in zip(kinds, whole, strict=True):
+        found: list[int] = []
+        before: int | None = NEWEST
+        pages = 0
+        while before is not None:
+            page = asked(s, before=before, limit=50, **among)
+            found += [entry["id"] for entry in page["entries"]]
+            assert len(page["entries"]) <= 3
+            assert page["cursor"] is None or page["cursor"] < before
+            before, pages = page["cursor"], pages + 1
+        assert found == expected
+        assert pages >= len(every) // 3
+
+
+def test_what_a_key_or_nothing_narrows_is_found_at_once(s: UnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_a_past(s)
+    every = asked(s)["entries"]
+    key = next(entry["key"] for entry in every if entry["key"] is not None)
+    monkeypatch.setattr(journalviews, "WALKED", 1)
+    assert asked(s)["entries"] == every
+    page = asked(s, key=key)
+    assert (page["entries"], page["cursor"]) == ([entry for entry in every if entry["key"] == key], None)

@@ -9,6 +9,7 @@ from horae.app.agentview import agent_view, prompt_of
 from horae.app.agentview import resolved as with_model
 from horae.app.jobs import clock_policy, damage_of, find, gone_words
 from horae.app.readiness import ready
+from horae.app.stretch import edge
 from horae.app.upcoming import upcoming
 from horae.core.cadence import DAMAGE
 from horae.core.definition import described
@@ -20,6 +21,9 @@ Json = dict[str, Any]
 T = TypeVar("T")
 STRIP = 60
 NO_POLICY = {"gap": None, "repeat": None}
+PROMPT_CHARS_MAX = 100_000  # of a prompt that are shown
+KIN_MAX = 100  # attempts, and replays, of one run
+TRIGGERS = ("schedule", "manual")
 
 
 def show_job(home: Home, *, job: str, prompt: bool = False, full: bool = False) -> Json:
@@ -100,12 +104,34 @@ def _if_sound(work: Callable[[], T], otherwise: T) -> T:
         return otherwise
 
 
-def list_runs(home: Home, *, job: str | None, state: str | None, limit: int, cursor: str | None) -> Json:
-    """Runs, newest first."""
+def list_runs(
+    home: Home,
+    *,
+    job: str | None,
+    state: str | None,
+    limit: int,
+    cursor: str | None,
+    trigger: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+) -> Json:
+    """Runs, newest first: also only those by schedule or by hand, and of a stretch of days or instants.
+
+    A day counts in the home's zone, and the last one with all its hours. With `trigger` a page may be short of runs, or
+    have none, and still have a cursor that leads on.
+    """
+    if trigger is not None and trigger not in TRIGGERS:
+        hint = f"it is {' or '.join(TRIGGERS)}"
+        raise Invalid(f"no run is triggered by {trigger[:60]!r}", hint, field="trigger", value=trigger[:200])
     job_id = find(home, job, removed=True).row["id"] if job is not None else None
+    zone = home.settings.timezone
+    opens = None if since is None else to_us(edge("since", since, zone))
+    closes = None if until is None else to_us(edge("until", until, zone, whole=True))
     reader = home.read()
     try:
-        return reader.list_runs(job_id=job_id, state=state, limit=limit, cursor=cursor)
+        return reader.list_runs(
+            job_id=job_id, state=state, limit=limit, cursor=cursor, trigger=trigger, since=opens, until=closes
+        )
     finally:
         reader.close()
 
@@ -117,10 +143,15 @@ def run_log(home: Home, *, run: str, prompt: bool = False) -> Json:
         row = run_or_latest(reader, run)
         shown = reader.list_runs(job_id=None, state=None, limit=1, cursor=None, run_id=row["id"])["runs"][0]
         of = reader.occurrence_by_key(row["key"])
+        sent = reader.prompt(row["id"])
         return {
             "run": shown,
             **reader.output(row["id"]),
             "activity": reader.activity(row["id"]),
+            "prompt": None if sent is None else sent[:PROMPT_CHARS_MAX],
+            "prompt_cut_chars": max(0, len(sent or "") - PROMPT_CHARS_MAX),
+            "attempts": reader.attempts(row["key"], KIN_MAX),
+            "replays": reader.replays(row, KIN_MAX),
             **({"prompt": reader.prompt(row["id"])} if prompt else {}),
             "occurrence": None if of is None else how_it_stands(of),
         }

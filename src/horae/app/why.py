@@ -110,7 +110,7 @@ class _Asked:
                 )
             raise NotFound(f"{row['slug']} has no record of a slot at {text}", hint)
         detail = {"by": row["schedule"], "zone": row["timezone"], "note": self._note(slots, at)}
-        decision = {"entry": None, "at": None, "actor": "schedule", "what": "ahead", "detail": detail}
+        decision = {"entry": None, "at": None, "actor": "schedule", "what": "ahead", "detail": detail, "run_id": None}
         shown = slot_json(at, row["timezone"], slot_key(row["id"], at), None)
         return {**shown, "trigger": "schedule", "state": "planned", "outcome": None, "reason": None, "exception": None,
                 "missed": 0, "span": None, "decisions": [decision]}  # fmt: skip

@@ -34,8 +34,21 @@ class Reader(Protocol):
     def find_run(self, text: str) -> Record: ...
 
     def list_runs(
-        self, *, job_id: str | None, state: str | None, limit: int, cursor: str | None, run_id: str | None = None
+        self,
+        *,
+        job_id: str | None,
+        state: str | None,
+        limit: int,
+        cursor: str | None,
+        run_id: str | None = None,
+        trigger: str | None = None,
+        since: int | None = None,
+        until: int | None = None,
     ) -> Json: ...
+
+    def attempts(self, key: str, limit: int) -> list[Json]: ...
+
+    def replays(self, run: Record, limit: int) -> list[Json]: ...
 
     def output(self, run_id: str) -> Json: ...
 

@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 
-from horae.errors import Ambiguous, Invalid, NotFound, Trouble
+from horae.errors import Ambiguous, NotFound, Trouble
 from horae.store.agentviews import AgentViews
 from horae.store.attention import waiting
 from horae.store.faceviews import FOUND, FaceViews, like
@@ -20,9 +20,10 @@ from horae.store.hookviews import HookViews
 from horae.store.journalviews import JournalViews
 from horae.store.migrate import newer, steps, version
 from horae.store.pastviews import PastViews
-from horae.store.posted import closed_targets, deliveries, find_incident, incidents, on_the_way
+from horae.store.posted import closed_targets, find_incident, incidents, on_the_way
 from horae.store.rows import local, zulu
-from horae.store.shapes import ambiguous, job_json, run_json
+from horae.store.runviews import RunViews
+from horae.store.shapes import ambiguous, job_json
 from horae.store.stripviews import StripViews
 
 TYPE_CHECKING = False
@@ -53,23 +54,6 @@ SLUG_OR_NAME = (  # each has an index of its own, which an OR would not use
     " UNION SELECT id FROM job WHERE name = :text AND removed_at {gone})"
 )
 TIERS = ("id = :text", SLUG_OR_NAME, "id >= :text AND id < :beyond AND :text <> ''")
-RUNS = """
-SELECT r.id, r.job_id, j.name AS job, j.slug, r.key, r.attempt, r.state, r.reason, r.claimed_at, r.started_at, r.finished_at,
-       r.exit_code, r.signal, r.wall_s, r.cpu_s, r.peak_bytes, r.out_bytes, r.survivors, r.proved, r.files, r.attachments,
-       r.tokens, r.tokens_in, r.tokens_out, r.turns, r.cost_usd, r.model, r.prompt_sha256, r.held,
-       o.cause, o.replay_of, r.pid, r.resolved_by, r.resolved_at, r.gateway_id,
-       (SELECT g.host FROM gateway g WHERE g.id = r.gateway_id) AS host,
-       o.slot_at, coalesce(r.due_at, o.due_at) AS due_at, o.offset_s, o.trigger, o.outcome, o.missed
-FROM run r JOIN occurrence o ON o.key = r.key JOIN job j ON j.id = r.job_id
-WHERE r.claimed_at <= :before AND (r.claimed_at < :before OR r.id < :after) {where}
-ORDER BY r.claimed_at DESC, r.id DESC LIMIT :limit
-"""
-AMONG = {  # the words of the partial indexes, which a state that is bound could not use
-    **dict.fromkeys(("claimed", "running"), "r.id IN (SELECT id FROM run WHERE state IN ('claimed', 'running'))"),
-    **dict.fromkeys(("failed", "blocked"), "r.state IN ('failed', 'blocked')"),
-    **dict.fromkeys(("cancelled", "released"), "r.state IN ('cancelled', 'released')"),
-    "unknown": "r.state = 'unknown'",
-}
 AHEAD = """
 SELECT * FROM occurrence o WHERE o.job_id = ? AND (o.state = 'planned' OR (o.trigger = 'schedule' AND o.slot_at > ?)
   OR (o.state = 'claimed' AND o.trigger = 'schedule' AND NOT EXISTS (
@@ -108,7 +92,7 @@ class File(sqlite3.Connection):
         return None if word == "ok" else str(word)
 
 
-class Reader(AgentViews, StripViews, HookViews, Gauges, FaceViews, JournalViews, PastViews):
+class Reader(AgentViews, StripViews, HookViews, Gauges, FaceViews, JournalViews, PastViews, RunViews):
     """Questions to one home's store. Each answer is what was committed when it was asked."""
 
     def __init__(self, db: Looks) -> None:
@@ -202,53 +186,6 @@ class Reader(AgentViews, StripViews, HookViews, Gauges, FaceViews, JournalViews,
             )
         raise NotFound(f"no run has the id {text!r}", "`horae runs` lists them")
 
-    def list_runs(
-        self,
-        *,
-        job_id: str | None,
-        state: str | None,
-        limit: int,
-        cursor: str | None,
-        run_id: str | None = None,
-    ) -> Json:
-        """Runs, newest first, one page: the `runs` shape."""
-        where = ""
-        for column, value in (("r.job_id", job_id), ("r.state", state), ("r.id", run_id)):
-            if value is not None:
-                where += f" AND {column} = :{column[2:]}"
-        where += f" AND {AMONG[state]}" if state in AMONG else ""
-        before, _, after = (cursor or f"{2**62}-").partition("-")  # a whole batch is claimed at one instant
-        if not before.isdecimal() or int(before) > 2**62:
-            raise Invalid(f"{cursor!r} is no cursor", "leave it out, or give the one that the page before ended with")
-        args = {
-            "before": int(before),
-            "after": after,
-            "limit": limit + 1,
-            "job_id": job_id,
-            "state": state,
-            "id": run_id,
-        }
-        rows = self._db.execute(RUNS.format(where=where), args).fetchall()
-        more = f"{rows[limit - 1]['claimed_at']}-{rows[limit - 1]['id']}" if len(rows) > limit else None
-        return {"runs": [self._run(row) for row in rows[:limit]], "cursor": more}
-
-    def _run(self, row: Record) -> Json:
-        """One run as `runs` shows it."""
-        return run_json(row, deliveries(self._db, row["id"]))
-
-    def output(self, run_id: str) -> Json:
-        """The result document of one run: the message, both streams, how much was cut from them, whether it was pruned."""
-        row = self._db.execute(
-            "SELECT r.pruned, o.* FROM run r LEFT JOIN output o ON o.run_id = r.id WHERE r.id = ?", (run_id,)
-        ).fetchone()
-        pruned = row is not None and row["pruned"] > 0
-        kept = None if row is None or pruned or row["message"] is None else row
-        return {
-            **{name: None if kept is None else kept[name] for name in ("message", "stdout", "stderr")},
-            **{f"{name}_bytes": 0 if kept is None else kept[name] for name in ("stdout_cut", "stderr_cut")},
-            "pruned": pruned,
-        }
-
     def planned(self, job_id: str, limit: int) -> list[Record]:
         """Open occurrences of a job by due instant: exceptions made in advance are among them."""
         return self._db.execute(
@@ -275,11 +212,6 @@ class Reader(AgentViews, StripViews, HookViews, Gauges, FaceViews, JournalViews,
     def occurrence_by_key(self, key: str) -> Record | None:
         """One occurrence, by its key."""
         return self._db.execute("SELECT * FROM occurrence WHERE key = ?", (key,)).fetchone()
-
-    def last_run(self, key: str) -> str | None:
-        """The id of the latest attempt at one occurrence; None when nothing was ever claimed for it."""
-        row = self._db.execute("SELECT id FROM run WHERE key = ? ORDER BY attempt DESC LIMIT 1", (key,)).fetchone()
-        return None if row is None else str(row["id"])
 
     def occurrence(self, row: Record) -> Json:
         """One occurrence with every decision on record about it, oldest first."""
@@ -310,6 +242,7 @@ class Reader(AgentViews, StripViews, HookViews, Gauges, FaceViews, JournalViews,
                     "actor": entry["actor"],
                     "what": entry["what"],
                     "detail": json.loads(entry["detail"]),
+                    "run_id": entry["run_id"],
                 }
                 for entry in entries
             ],

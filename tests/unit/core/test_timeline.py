@@ -76,14 +76,41 @@ def test_a_run_of_which_nobody_knows_whether_it_began_is_not_said_not_to_have_be
 
 
 def test_a_retry_is_ahead_and_an_earlier_attempt_does_not_settle_its_slot() -> None:
-    retry = {"at": FINISHED, "actor": "gateway", "what": "retry_planned", "detail": {"in_s": 60}}
+    retry = {"at": FINISHED, "actor": "gateway", "what": "retry_planned", "detail": {"in_s": 60}, "run_id": "r1"}
     waits = steps(a_run("failed", outcome=None), [PLANNED, retry])["settled"]
-    assert (waits["standing"], waits["says"]) == ("ahead", "it is tried again")
+    assert (waits["standing"], waits["says"]) == ("ahead", "it is tried again, 1 min 0 s later")
     later = "2026-03-02T08:01:09+01:00"
     done = {"at": later, "actor": "gateway", "what": "completed", "detail": {"took_s": 1.0, "reason": "exit status 0"}}
     first = steps(a_run("failed", outcome="ran"), [PLANNED, retry, done])["settled"]
     assert first["at"] in (None, later)  # never the end of an attempt that settled nothing
     assert "attempt 2" in steps(a_run(attempt=2))["claimed"]["says"]
+    assert "tried again" in first["says"]
+    after = {**retry, "at": PLANNED["at"], "run_id": "r0"}
+    second = steps(a_run(attempt=2), [PLANNED, after])
+    assert "attempt 2, 1 min 0 s after the one before it failed" in second["claimed"]["says"]
+    assert second["settled"]["says"] == "its slot counts as ran"
+
+
+def a_decision(what: str, at: str = FINISHED, run: str = "r1") -> dict[str, Any]:
+    return {"at": at, "actor": "gateway", "what": what, "detail": {"reason": "said so"}, "run_id": run}
+
+
+@pytest.mark.parametrize(("what", "words"), [("parked", "it waits for a person"), ("held", "it goes on later")])
+def test_what_was_put_off_says_so_and_goes_on_in_another_run(what: str, words: str) -> None:
+    waits = steps(a_run("released", started_at=STARTED), [PLANNED, a_decision(what)])
+    assert waits["run"]["says"] == f"{words}: said so"
+    assert waits["settled"]["standing"] == "ahead"
+    over = steps(a_run("released", started_at=STARTED, outcome="ran"), [PLANNED, a_decision(what)])
+    assert over["settled"]["standing"] == "left out"
+    other = steps(a_run(attempt=2), [PLANNED, a_decision(what, PLANNED["at"], "r0")])
+    assert "goes on where the one before it stopped" in other["claimed"]["says"]
+
+
+def test_a_run_that_was_taken_over_or_given_back_says_so() -> None:
+    assert "took it over" in steps(a_run(), [PLANNED, a_decision("adopted")])["claimed"]["says"]
+    assert "took it over" not in steps(a_run(), [PLANNED, a_decision("adopted", run="r2")])["claimed"]["says"]
+    back = steps(a_run(attempt=2), [PLANNED, a_decision("released", PLANNED["at"], "r0")])
+    assert "after the one before it was given back" in back["claimed"]["says"]
 
 
 def test_a_catch_up_says_for_how_many_it_stands() -> None:

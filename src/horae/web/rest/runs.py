@@ -11,6 +11,7 @@ from horae.web.caller import Caller, GateOf
 from horae.web.requests import Cursor, Key, Line, RunName, Said, Text, filtered
 
 Json = dict[str, Any]
+Trigger = Literal["schedule", "manual"]
 State = Literal["claimed", "running", "completed", "failed", "cancelled", "unknown", "blocked", "released"]
 router = APIRouter(tags=["runs"])
 
@@ -40,11 +41,15 @@ def list_runs(
     gate: GateOf,
     job: Annotated[str | None, filtered("of this job")] = None,
     state: Annotated[State | None, Query(description="in this state")] = None,
+    trigger: Annotated[Trigger | None, Query(description="begun by its schedule, or by a person or program")] = None,
+    since: Annotated[str | None, filtered("claimed from this day or instant on; days are of the home's zone")] = None,
+    until: Annotated[str | None, filtered("claimed until this day, with all its hours, or before this instant")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
     cursor: Cursor = None,
 ) -> Json:
     """Runs, newest first, one page."""
-    return gate.do(who, "runs", job=job, state=state, limit=limit, cursor=cursor)
+    among = {"trigger": trigger, "since": since, "until": until}
+    return gate.do(who, "runs", job=job, state=state, limit=limit, cursor=cursor, **among)
 
 
 @router.get("/runs/{run}", response_model=shapes.Log, operation_id="log")
