@@ -136,27 +136,40 @@ def list_runs(
         reader.close()
 
 
-def run_log(home: Home, *, run: str, prompt: bool = False) -> Json:
-    """The result document of one run; of a job's latest when a job is named. With `prompt`, what its agent was sent first."""
+def run_log(home: Home, *, run: str, prompt: bool = False, kin: bool = False) -> Json:
+    """The result document of one run; of a job's latest when a job is named. With `prompt`, what its agent was sent first.
+
+    With `kin` there are the `attempts` at its slot, the first one first, and its `replays`, the newest first: of either
+    the latest, in brief.
+    """
     reader = home.read()
     try:
         row = run_or_latest(reader, run)
         shown = reader.list_runs(job_id=None, state=None, limit=1, cursor=None, run_id=row["id"])["runs"][0]
         of = reader.occurrence_by_key(row["key"])
-        sent = reader.prompt(row["id"])
         return {
             "run": shown,
             **reader.output(row["id"]),
             "activity": reader.activity(row["id"]),
-            "prompt": None if sent is None else sent[:PROMPT_CHARS_MAX],
-            "prompt_cut_chars": max(0, len(sent or "") - PROMPT_CHARS_MAX),
-            "attempts": reader.attempts(row["key"], KIN_MAX),
-            "replays": reader.replays(row, KIN_MAX),
-            **({"prompt": reader.prompt(row["id"])} if prompt else {}),
+            **(_sent(reader.prompt(row["id"])) if prompt else {}),
+            **(
+                {"attempts": reader.attempts(row["key"], KIN_MAX), "replays": reader.replays(row, KIN_MAX)}
+                if kin
+                else {}
+            ),
             "occurrence": None if of is None else how_it_stands(of),
         }
     finally:
         reader.close()
+
+
+def _sent(prompt: str | None) -> Json:
+    """A prompt as it is shown: of a huge one the beginning, and how much is not there."""
+    text = prompt or ""
+    return {
+        "prompt": None if prompt is None else text[:PROMPT_CHARS_MAX],
+        "prompt_cut_chars": max(0, len(text) - PROMPT_CHARS_MAX),
+    }
 
 
 def how_it_stands(occurrence: Record) -> Json:

@@ -80,6 +80,7 @@ def test_a_person_says_how_an_unknown_run_ended(page: Any, shown: Served) -> Non
     page.get_by_label("How it ended", exact=True).select_option("completed")
     page.get_by_label("How you know, for the record").fill("I looked")
     page.get_by_role("button", name="Say so").click()
+    page.locator("#ask-yes").click()
     page.locator("#run h1 .state-completed").wait_for(**FAST)
     assert shown.home.look("runs", "--state", "unknown")["runs"] == []
 
@@ -120,6 +121,7 @@ def test_what_did_not_arrive_is_shown_with_its_reason_and_sent_anew(chrome: Any,
             assert "403" in sent.inner_text()
             server.answer = says("200 OK", "taken")
             sent.get_by_role("button", name="Send anew").first.click()
+            page.locator("#ask-yes").click()
             sent.locator(".state-delivered").nth(1).wait_for(**FAST)
             assert "Evidence" in sent.inner_text()
             assert len(server.got) == 2

@@ -2,8 +2,8 @@
 // Of very much output the middle goes; the files of the run have all of it that was kept.
 "use strict";
 
-{
-  const card = document.querySelector("#output");
+const card = document.querySelector("#output"); // it is not there where an answer has all of it
+if (card) {
   const find = (query) => card.querySelector(query);
   const KEPT = 400_000; // characters of each stream that a page holds
   const ESCAPES = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
