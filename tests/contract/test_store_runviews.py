@@ -108,7 +108,9 @@ def test_decisions_say_which_attempt_they_are_about(s: UnderTest) -> None:
     runs = with_a_past(s)
     (row,) = s.rows("SELECT key FROM run WHERE id = ?", runs[0]["id"])
     reader = s.reader()
-    decisions = reader.occurrence(reader.occurrence_by_key(row["key"]))["decisions"]
+    of = reader.occurrence_by_key(row["key"])
+    assert of is not None
+    decisions = reader.occurrence(of)["decisions"]
     named = {each["what"]: each["run_id"] for each in decisions}
     assert named["started"] == named["completed"] == runs[0]["id"]
     assert named.get("planned") is None

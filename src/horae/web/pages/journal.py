@@ -52,4 +52,4 @@ def _page(gate: Gate, who: Who, asked: dict[str, str], cursor: str) -> Json:
     given: Json = {name: value or None for name, value in asked.items()}
     page = gate.do(who, "journal", limit=PAGE, cursor=cursor or None, **given)
     query = urlencode({name: value for name, value in asked.items() if value})
-    return {**page, "asked": asked, "query": query, "first": not cursor}
+    return {**page, "asked": asked, "query": query}
