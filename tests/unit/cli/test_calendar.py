@@ -154,7 +154,9 @@ def test_repeat_ends_the_runs(home: TestHome) -> None:
     assert len(home.json("next", "few", "-n", "9", "--from", later)["slots"]) == 2
     home.json("add", "* * * * *", "--script", "hi.sh", "--name", "Many", "--repeat", "5000")
     days = home.json("calendar", "many")["days"]  # its last one may have so few that they are listed
-    assert sum(item["count"] for day in days for item in day["summaries"]) + sum(len(day["runs"]) for day in days) == 5000
+    assert (
+        sum(item["count"] for day in days for item in day["summaries"]) + sum(len(day["runs"]) for day in days) == 5000
+    )
 
 
 def test_what_has_passed_is_not_shown_and_that_is_said(jobs: TestHome) -> None:

@@ -54,9 +54,7 @@ def test_words(told: str, words: str) -> None:
 
 @given(
     st.sampled_from([*KNOWN, "strange"]),
-    st.dictionaries(
-        st.sampled_from(["reason", "target", "as", "to", "slots", "kind", "run", "was"]), st.text()
-    ),
+    st.dictionaries(st.sampled_from(["reason", "target", "as", "to", "slots", "kind", "run", "was"]), st.text()),
 )
 def test_what_lacks_something_or_is_foreign_is_told_on_one_line_all_the_same(what: str, detail: dict[str, str]) -> None:
     told = said(what, "\u202eada\n", **detail)

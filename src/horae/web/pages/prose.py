@@ -37,7 +37,7 @@ def prose(text: str, label: str) -> Markup:
 def _parser() -> Any:
     """The parser; None without its library."""
     try:
-        parser = import_module("markdown_it").MarkdownIt("commonmark", {"html": False}).enable("table")
+        parser = import_module("markdown_it").MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("table")
     except ImportError:
         return None
     parser.validateLink = _may_lead
