@@ -19,6 +19,7 @@ from horae.core.delivery import Manner, Receipt
 from horae.core.model import End
 from horae.ports import Hearers
 from tests.support.builders import MINUTE, START, a_job, addressed, an_ending, at, us
+from tests.support.plans import nodes_of, touched
 from tests.support.servers import server_or_skip
 from tests.support.stores import ADAPTERS
 from tests.support.world import scratch
@@ -187,22 +188,10 @@ class Full:
         if self.kind == "postgres":
             return [name for name in re.findall(r'"Seq Scan".*?"Relation Name": "(\w+)"', plan) if name in LARGE]
         found = re.findall(r"(?m)^SCAN (\w+)(?! USING (?:COVERING )?INDEX)", plan)
-        return [name for name in found if ALIASES.get(name, name) in LARGE]
-
-
-def nodes_of(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A plan's nodes."""
-    yield node
-    for below in node.get("Plans", ()):
-        yield from nodes_of(below)
-
-
-def touched(node: dict[str, Any]) -> int:
-    """Rows that a scan has read."""
-    if "Scan" not in node["Node Type"]:
-        return 0
-    removed = sum(count for name, count in node.items() if name.startswith("Rows Removed by"))
-    return int((node.get("Actual Rows", 0) + removed) * node.get("Actual Loops", 1))
+        made = set(
+            re.findall(r"(?m)^(?:MATERIALIZE|CO-ROUTINE) (\w+)", plan)
+        )  # of rows found by an index, under a table's alias
+        return [name for name in found if name not in made and ALIASES.get(name, name) in LARGE]
 
 
 def use(full: Full) -> None:
@@ -278,6 +267,13 @@ def use(full: Full) -> None:
     ask("agenda", lambda r: r.agenda(20))
     ask("next of all", lambda r: r.next_due())
     ask("waiting", lambda r: r.waiting(20, us(s.clock.time)))
+    stretch = {"job_id": None, "limit": 20}
+    ask("the past", lambda r: r.past(0, YEAR, **stretch))
+    ask("the past of a job", lambda r: r.past(0, YEAR, job_id="f17", limit=20))
+    ask("reaching into a stretch", lambda r: r.reaching(us(s.clock.time), job_id=jobs[9].id))
+    ask("waiting in a stretch", lambda r: r.waiting_slots(0, YEAR, now=us(s.clock.time), **stretch))
+    ask("runs of a stretch", lambda r: r.ran(0, YEAR, **stretch))
+    ask("slots without a run", lambda r: r.not_run(0, YEAR, job_id=jobs[9].id, limit=20))
     ask("lateness", lambda r: r.lateness_ms(100))
 
 

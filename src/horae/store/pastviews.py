@@ -20,21 +20,21 @@ SHOWN = """
 SELECT o.key, o.job_id, j.slug, j.name, j.timezone, j.removed_at, o.trigger, o.slot_at, o.due_at, o.state, o.outcome,
   o.reason, o.exception, o.missed, o.cause, o.waits_for, o.attempts, o.span_to, o.span_count, r.id AS run_id,
   r.state AS run_state
-FROM ({keys}) p JOIN occurrence o ON o.key = p.key JOIN job j ON j.id = o.job_id
+FROM ({found}) o JOIN job j ON j.id = o.job_id
 LEFT JOIN run r ON r.key = o.key AND r.attempt = (SELECT max(x.attempt) FROM run x WHERE x.key = o.key)
 ORDER BY o.due_at, o.key
 """
 PAST = """
-SELECT key FROM occurrence WHERE state <> 'planned' AND due_at >= :start AND due_at < :end {job}
+SELECT * FROM occurrence WHERE state <> 'planned' AND due_at >= :start AND due_at < :end {job}
 ORDER BY due_at DESC LIMIT :limit
 """
 REACHING = """
-SELECT s.key FROM (SELECT (SELECT x.key FROM occurrence x WHERE x.job_id = j.id AND x.slot_at < :start
+SELECT o.* FROM (SELECT (SELECT x.key FROM occurrence x WHERE x.job_id = j.id AND x.slot_at < :start
   ORDER BY x.slot_at DESC LIMIT 1) AS key FROM job j WHERE j.removed_at IS NULL {job}) s
 JOIN occurrence o ON o.key = s.key WHERE o.span_to >= :start AND o.due_at < :start
 """
 WAITING = """
-SELECT key FROM occurrence WHERE state = 'planned' AND due_at >= :start AND due_at < :end
+SELECT * FROM occurrence WHERE state = 'planned' AND due_at >= :start AND due_at < :end
   AND (due_at <= :now OR slot_at <= :now OR trigger <> 'schedule') {job} ORDER BY due_at LIMIT :limit
 """
 TURNS = """
@@ -43,8 +43,8 @@ SELECT key, max(seq) AS entry FROM journal WHERE key IN ({marks}) AND what IN ('
 RAN = """
 SELECT r.job_id, r.claimed_at, r.state, r.started_at, r.finished_at, r.wall_s, r.cost_usd, r.tokens, r.attempt, o.trigger,
   o.missed, coalesce(r.due_at, o.due_at) AS due_at
-FROM (SELECT id FROM run WHERE claimed_at >= :start AND claimed_at < :end {job} ORDER BY claimed_at DESC LIMIT :limit) p
-JOIN run r ON r.id = p.id JOIN occurrence o ON o.key = r.key ORDER BY r.claimed_at
+FROM (SELECT * FROM run WHERE claimed_at >= :start AND claimed_at < :end {job} ORDER BY claimed_at DESC LIMIT :limit) r
+JOIN occurrence o ON o.key = r.key ORDER BY r.claimed_at
 """
 NOT_RUN = """
 SELECT job_id, due_at, outcome, coalesce(span_count, 1) AS slots FROM occurrence
@@ -62,17 +62,17 @@ class PastViews:
 
     def past(self, start: int, end: int, *, job_id: str | None, limit: int) -> Sequence[Record]:
         """Occurrences that have begun or ended, due in the stretch, at most so many of the newest, by due instant."""
-        return self._look(SHOWN.format(keys=PAST), start, end, job_id, limit)
+        return self._look(SHOWN.format(found=PAST), start, end, job_id, limit)
 
     def reaching(self, start: int, *, job_id: str | None) -> Sequence[Record]:
         """Span rows that began before an instant and reach beyond it."""
         args = {"start": start, "job": job_id}
         job = "" if job_id is None else "AND j.id = :job"
-        return self._db.execute(SHOWN.format(keys=REACHING.format(job=job)), args).fetchall()
+        return self._db.execute(SHOWN.format(found=REACHING.format(job=job)), args).fetchall()
 
     def waiting_slots(self, start: int, end: int, *, job_id: str | None, now: int, limit: int) -> Sequence[Record]:
         """Planned occurrences that no schedule tells: due and not begun, tried again later, ordered by somebody."""
-        return self._look(SHOWN.format(keys=WAITING), start, end, job_id, limit, now=now)
+        return self._look(SHOWN.format(found=WAITING), start, end, job_id, limit, now=now)
 
     def turns(self, keys: Sequence[str]) -> dict[str, int]:
         """By key, the newest entry with which somebody skipped or moved an occurrence."""

@@ -52,6 +52,7 @@ def test_P4_a_person_says_how_an_unknown_run_ended(hand: Hand, said: str) -> Non
         "actor": "ann",
         "what": "resolved",
         "detail": {"as": said, "reason": "the mail is there", "again": None},
+        "run_id": run["id"],
     }
     told = home.horae("why", "tides").out
     assert f"ann: resolved: as {said}, reason the mail is there" in told
