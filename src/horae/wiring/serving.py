@@ -16,9 +16,11 @@ from dataclasses import replace
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import Receive, Scope, Send
 
 from horae import config
 from horae.control.place import serving_at
+from horae.errors import Problem
 from horae.log import set_up
 from horae.settings import load
 from horae.web.app import create_app
@@ -35,7 +37,12 @@ GRACEFUL_S = 2
 
 def serve_web(home: str, *, fd: int | None, host: str | None, port: int | None, echo: Callable[[str], object]) -> int:
     """Serve until stopped. `fd` is a listening socket that somebody else holds; without one it makes its own."""
-    settings = load(home, config.environment())
+    try:
+        settings = load(home, config.environment())
+    except Problem as problem:
+        if fd is None:
+            raise
+        return _say_why_not(fd, problem)
     web = replace(settings.web, host=host or settings.web.host, port=settings.web.port if port is None else port)
     sock = listen(web) if fd is None else socket.socket(fileno=fd)
     sock.set_inheritable(False)  # what is handed over would else be handed on to whatever is started here
@@ -63,6 +70,25 @@ def serve_web(home: str, *, fd: int | None, host: str | None, port: int | None, 
     asyncio.run(_serve(given, sock, attended=fd is not None))
     if notice is not None:
         os.close(notice)
+    return 0
+
+
+def _say_why_not(fd: int, problem: Problem) -> int:
+    """The settings were spoilt while the gateway ran on: whoever knocks is told of it, and not kept waiting."""
+    said = f"{problem.message}\n{problem.hint or ''}\n".encode()
+    kind = (b"content-type", b"text/plain; charset=utf-8")
+
+    async def refuse(scope: Scope, _receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await send(
+                {"type": "http.response.start", "status": 503, "headers": [kind, (b"cache-control", b"no-store")]}
+            )
+            await send({"type": "http.response.body", "body": said})
+            server.should_exit = True  # the next visitor finds what has been mended by then
+
+    settings = uvicorn.Config(refuse, lifespan="off", log_config=None, access_log=False, server_header=False)
+    server = uvicorn.Server(settings)
+    asyncio.run(server.serve(sockets=[socket.socket(fileno=fd)]))
     return 0
 
 
