@@ -14,6 +14,7 @@ from horae.app.upcoming import upcoming
 from horae.core.cadence import DAMAGE
 from horae.core.definition import described
 from horae.core.instants import to_us
+from horae.core.states import TRIGGERS
 from horae.errors import Ambiguous, Invalid, NotFound, Problem
 from horae.ports import Home, Reader, Record
 
@@ -23,7 +24,6 @@ STRIP = 60
 NO_POLICY = {"gap": None, "repeat": None}
 PROMPT_CHARS_MAX = 100_000  # of a prompt that are shown
 KIN_MAX = 100  # attempts, and replays, of one run
-TRIGGERS = ("schedule", "manual")
 
 
 def show_job(home: Home, *, job: str, prompt: bool = False, full: bool = False) -> Json:

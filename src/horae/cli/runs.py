@@ -11,6 +11,7 @@ from typing import Any
 from horae.cli.agentoptions import resolved_rows
 from horae.cli.output import Output
 from horae.core.activitywords import activity_words
+from horae.core.states import TRIGGERS
 from horae.core.text import money_words
 from horae.errors import Unavailable, Usage
 from horae.timing.durations import duration_words, short_duration
@@ -172,6 +173,11 @@ def options_runs(parser: ArgumentParser) -> None:
     """What `runs` takes."""
     parser.add_argument("job", metavar="JOB", nargs="?", help="only runs of this job")
     parser.add_argument("--state", choices=STATES, help="only runs in this state")
+    parser.add_argument("--trigger", choices=TRIGGERS, help="only runs that the schedule began, or a person or program")
+    parser.add_argument("--since", metavar="WHEN", help="only runs claimed from this day or instant on")
+    parser.add_argument(
+        "--until", metavar="WHEN", help="only runs claimed until this day, all of it, or before this instant"
+    )
     parser.add_argument("--limit", type=int, default=SHOWN, metavar="N", help=f"at most so many (default {SHOWN})")
     parser.add_argument("--cursor", metavar="C", help="go on behind this one")
 
@@ -182,13 +188,13 @@ def do_runs(args: Namespace, output: Output) -> int:
         raise Usage(f"--limit must be from 1 to {LIMIT_MAX}, not {args.limit}")
     if args.cursor is not None and not re.fullmatch(CURSOR, args.cursor):
         raise Usage(f"--cursor {args.cursor!r} is not one that `runs` printed")
-    answer = open_house(args.home).view(
-        "app.views", "list_runs", job=args.job, state=args.state, limit=args.limit, cursor=args.cursor
-    )
+    among = {"job": args.job, "state": args.state, "trigger": args.trigger, "since": args.since, "until": args.until}
+    answer = open_house(args.home).view("app.views", "list_runs", **among, limit=args.limit, cursor=args.cursor)
 
     def render() -> None:
         if not answer["runs"]:
-            output.text("no runs yet" if args.cursor is None else "no more runs")
+            none = "no such runs" if any(among.values()) else "no runs yet"
+            output.text(none if args.cursor is None else "no more runs")
             return
         rows: list[tuple[object, ...]] = []
         for run in answer["runs"]:

@@ -93,11 +93,19 @@ class Looking:
         job: Name | None = None,
         state: Literal["claimed", "running", "completed", "failed", "cancelled", "unknown", "blocked", "released"]
         | None = None,
+        trigger: Annotated[
+            Literal["schedule", "manual"] | None, Field(description="begun by its schedule, or by a person or program")
+        ] = None,
+        since: Annotated[str | None, Field(max_length=100, description="claimed from this day or instant on")] = None,
+        until: Annotated[
+            str | None, Field(max_length=100, description="claimed until this day, all of it, or before this instant")
+        ] = None,
         limit: Limit = 20,
         cursor: Cursor = None,
     ) -> CallToolResult:
         """Runs, newest first: state, outcome, reason, lateness, duration, cost, and what became of their messages."""
-        return answered(self._gate.do(CALLER.get(), "runs", job=job, state=state, limit=limit, cursor=cursor))
+        among = {"job": job, "state": state, "trigger": trigger, "since": since, "until": until}
+        return answered(self._gate.do(CALLER.get(), "runs", **among, limit=limit, cursor=cursor))
 
     def get_run(self, run: RunName) -> CallToolResult:
         """One run with its result: the message, both streams, what an agent did, deliveries.

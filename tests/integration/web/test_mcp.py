@@ -263,6 +263,10 @@ async def test_an_admins_agent_makes_edits_runs_and_removes(at: Door) -> None:
         assert "characters are left out" in log["stdout"]
         assert await agent.read(f"horae://runs/{ran['run_id']}/stdout") == "x" * LONG
         assert ran["run_id"] in [run["id"] for run in (await agent.ask("list_runs", job="long"))["runs"]]
+        among = {"job": "long", "trigger": "manual", "since": "2020-01-01"}
+        assert [run["id"] for run in (await agent.ask("list_runs", **among))["runs"]] == [ran["run_id"]]
+        assert (await agent.ask("list_runs", **among | {"trigger": "schedule"}))["runs"] == []
+        assert (await agent.ask("list_runs", **among, until="2020-01-01"))["runs"] == []
         removed = await agent.ask("remove_job", job="long")
         assert "long" not in home.jobs()
         await agent.ask("undo", entry=removed["entry"])

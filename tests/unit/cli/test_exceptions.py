@@ -152,6 +152,14 @@ def test_a_manual_run_neither_eats_nor_postpones_a_slot(hand: Hand) -> None:
     assert (scheduled.trigger, scheduled.slot) == ("schedule", at("22:00"))
     hand.end(hand.start(scheduled))
     assert [run["trigger"] for run in home.runs("daily")] == ["schedule", "manual"]
+    for trigger in ("schedule", "manual"):
+        found = home.json("runs", "daily", "--trigger", trigger)["runs"]
+        assert [run["trigger"] for run in found] == [trigger]
+    first, last = (run["due"][:10] for run in reversed(home.runs("daily")))
+    assert len(home.json("runs", "--since", first, "--until", last)["runs"]) >= 2
+    assert home.json("runs", "--until", "2020-01-01")["runs"] == []
+    assert home.horae("runs", "--until", "2020-01-01").out == "no such runs\n"
+    assert "someday" in home.error("runs", "--since", "someday", status=2)["message"]
     assert [run["outcome"] for run in home.runs("daily")] == ["ran", "ran"]
     assert home.json("next", "daily")["slots"][0]["slot"] == "2026-03-03T17:00:00-05:00"
     assert manual.key != scheduled.key
