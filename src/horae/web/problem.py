@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -50,9 +51,17 @@ async def of_problem(_request: Request, problem: Exception) -> JSONResponse:
 async def of_validation(_request: Request, error: Exception) -> JSONResponse:
     """What does not fit the description of the interface."""
     assert isinstance(error, RequestValidationError)
-    wrong = [{"where": ".".join(map(str, each["loc"])), "what": each["msg"]} for each in error.errors()]
+    wrong = [_named(each) for each in error.errors()]
     first = wrong[0] if wrong else {"where": "the request", "what": "is not understood"}
     return answer(422, "invalid", f"{first['where']}: {first['what']}", "see /api/v1/openapi.json", wrong=wrong)
+
+
+def _named(each: Mapping[str, Any]) -> dict[str, str]:
+    """Where a request is wrong, and what is."""
+    if each["type"] != "json_invalid":
+        return {"where": ".".join(map(str, each["loc"])), "what": each["msg"]}
+    why = each.get("ctx", {}).get("error", "it cannot be read")
+    return {"where": "body", "what": f"it is no JSON: {why} (at its character {each['loc'][-1]})"}
 
 
 async def of_fault(_request: Request, error: Exception) -> JSONResponse:
@@ -62,9 +71,13 @@ async def of_fault(_request: Request, error: Exception) -> JSONResponse:
     )
 
 
-async def of_http(_request: Request, error: Exception) -> JSONResponse:
+async def of_http(request: Request, error: Exception) -> JSONResponse:
     """What the framework refuses by itself."""
     assert isinstance(error, HTTPException)
-    made = answer(error.status_code, CODES.get(error.status_code, "refused"), str(error.detail))
+    detail, hint = str(error.detail), None
+    if error.status_code == 405:
+        detail = f"{request.method} is nothing that can be done at {request.url.path}"
+        hint = f"it takes {(error.headers or {}).get('allow', 'other methods')}; see /api/v1/openapi.json"
+    made = answer(error.status_code, CODES.get(error.status_code, "refused"), detail, hint)
     made.headers.update(error.headers or {})
     return made

@@ -136,7 +136,13 @@ def test_what_is_wrong_is_named(admin: Any) -> None:
     found = refusal(admin.get(f"{API}/jobs/Twin"), 409, "ambiguous")
     assert {each["id"] for each in found["details"]["candidates"]} == {each["id"] for each in twice}
     refusal(admin.get(f"{API}/nothing"), 404, "not_found")
-    refusal(admin.put(f"{API}/status"), 405, "not_allowed")
+    found = refusal(admin.put(f"{API}/status"), 405, "not_allowed")
+    assert found["detail"] == f"PUT is nothing that can be done at {API}/status"
+    assert "it takes GET" in found["hint"]
+    found = refusal(
+        admin.post(f"{API}/jobs", content=b'{"bad', headers={"content-type": "application/json"}), 422, "invalid"
+    )
+    assert found["detail"].startswith("body: it is no JSON: ")
 
 
 @pytest.mark.parametrize(
