@@ -77,7 +77,7 @@ async def of_http(request: Request, error: Exception) -> JSONResponse:
     detail, hint = str(error.detail), None
     if error.status_code == 405:
         detail = f"{request.method} is nothing that can be done at {request.url.path}"
-        hint = f"it takes {(error.headers or {}).get('allow', 'other methods')}; see /api/v1/openapi.json"
+        hint = f"it takes {(error.headers or {}).get('Allow', 'other methods')}; see /api/v1/openapi.json"
     made = answer(error.status_code, CODES.get(error.status_code, "refused"), detail, hint)
     made.headers.update(error.headers or {})
     return made
