@@ -17,6 +17,7 @@ CHECKS = {
 }
 
 
+@pytest.mark.timeout(400)  # the types take a minute by themselves, and share two cores with three other workers here
 @pytest.mark.parametrize("name", CHECKS)
 def test_style(name: str) -> None:
     done = subprocess.run(CHECKS[name], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -170,6 +170,7 @@ def test_manual_runs_use_up_no_slot_and_wait_for_none(home: TestHome) -> None:
         home.script("hold.sh", 'while [ ! -e "$HORAE_HOME/go" ]; do sleep 0.05; done\n')
         home.json("add", "every 1h", "--script", "hold.sh", "--name", "hold")
         run_id = home.json("run", "hold")["run_id"]
+        until(lambda: home.runs("hold"), "it has begun")
         error = home.error("run", "hold", status=4)
         assert run_id in error["message"]
         (home.path / "go").touch()

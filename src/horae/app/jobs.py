@@ -102,7 +102,10 @@ def gone_words(row: Record) -> str:
 def add_job(
     home: Home, *, schedule: str, fields: Mapping[str, Any], paused: bool = False, text: str = EMPTY_FILE
 ) -> Json:
-    """Make a job. `fields` are keys of a job file, in the forms that the file takes; `text` is what they are set in."""
+    """Make a job. `fields` are keys of a job file, in the forms that the file takes; `text` is what they are set in.
+
+    A script or a program without a prompt is the whole job, unless `agent` says otherwise.
+    """
     made = composed(home, schedule=schedule, fields=fields, text=text)
     name, slug = made.job.name, _write_new(home, made.job.name, made.text)
     did = f"added {name} as {slug} (jobs/{slug}.md)"
@@ -120,12 +123,17 @@ def composed(home: Home, *, schedule: str, fields: Mapping[str, Any], text: str 
     timezone = str(fields.get("timezone") or home.settings.timezone)
     parsed = parse_schedule(schedule, timezone, anchor=now)
     named = fields.get("name")
+    if named is not None and not isinstance(named, str):
+        raise Invalid("`name` is no text", "give the job a name in words, or none", field="name")
     made_up = str(fields.get("script") or _first(fields.get("command")) or "job")[:NAME_CHARS_MAX]
-    name = made_up if named is None else str(named)
+    name = made_up if named is None else named
     slug = unique_slug(slug_of(name), TakenNames(home.folder))
     head = {"id": new_job_id(home.entropy(6)), "name": name, "schedule": parsed.written, "timezone": timezone}
+    given = {key: value for key, value in fields.items() if value is not None}
+    if text == EMPTY_FILE and not given.get("prompt"):
+        given.setdefault("agent", False)
     try:
-        text = edit(text, {**{key: value for key, value in fields.items() if value is not None}, **head})
+        text = edit(text, given | head)
         job = read(text, file=f"jobs/{slug}.md", slug=slug, default_timezone=timezone)
         planned = plan_of(job, None, now)
     except Invalid as error:

@@ -100,9 +100,7 @@ def _read(reader: Reader, start: int, end: int, job_id: str | None) -> tuple[lis
 def _facts(runs: list[Record], idle: list[Record]) -> Iterator[Fact]:
     for row in runs:
         started, finished = row["started_at"], row["finished_at"]
-        took = row["wall_s"]
-        if took is None and started is not None and finished is not None:
-            took = (finished - started) / 1e6
+        took = None if started is None or finished is None else max(0.0, (finished - started) / 1e6)  # as runs say it
         timely = row["trigger"] == "schedule" and row["attempt"] == 1 and started is not None
         late = max(0.0, (started - row["due_at"]) / 1000) if timely else None
         word = str(LIVE.get(row["state"], row["state"]))

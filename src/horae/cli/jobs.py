@@ -126,8 +126,6 @@ def do_add(args: Namespace, output: Output) -> int:
     fields = fields_of(args)
     if args.prompt:
         fields["prompt"] = args.prompt
-    if args.script and fields.get("agent") is None and not args.prompt:
-        fields["agent"] = False
     output.change(open_house(args.home).call("add", schedule=args.schedule, fields=fields, paused=args.paused))
     return 0
 

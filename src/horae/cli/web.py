@@ -126,4 +126,4 @@ def _list(house: House, output: Output, *, all: bool) -> None:
 def _until(one: dict[str, Any]) -> str:
     if one["ended_at"]:
         return f"ended {one['ended_at']}"
-    return one["expires_at"] or "it is revoked"
+    return one["expires_at"] or "revoked"

@@ -41,7 +41,7 @@ TURNS = """
 SELECT key, max(seq) AS entry FROM journal WHERE key IN ({marks}) AND what IN ('skip_planned', 'moved') GROUP BY key
 """
 RAN = """
-SELECT r.job_id, r.claimed_at, r.state, r.started_at, r.finished_at, r.wall_s, r.cost_usd, r.tokens, r.attempt, o.trigger,
+SELECT r.job_id, r.claimed_at, r.state, r.started_at, r.finished_at, r.cost_usd, r.tokens, r.attempt, o.trigger,
   o.missed, coalesce(r.due_at, o.due_at) AS due_at
 FROM (SELECT * FROM run WHERE claimed_at >= :start AND claimed_at < :end {job} ORDER BY claimed_at DESC LIMIT :limit) r
 JOIN occurrence o ON o.key = r.key ORDER BY r.claimed_at

@@ -135,7 +135,7 @@ class Guard:
             who = None
         else:
             if who is None and asked[1] == "token":
-                return self._wrong(scope)
+                return self._wrong(scope, unsaid=asked[0] is None)
             if who is None and session is not None and not free:
                 self._wrong(scope)  # counted; an old session is answered like none
         if who is not None:
@@ -153,10 +153,11 @@ class Guard:
             return None
         return await anyio.to_thread.run_sync(self._given.gate.who, secret, face)
 
-    def _wrong(self, scope: Scope) -> Response:
-        return too_many(self._given, scope) or _unauthorized(
-            "this token is not good (any more)", "`horae tokens add NAME` makes one"
-        )
+    def _wrong(self, scope: Scope, *, unsaid: bool = False) -> Response:
+        says, hint = "this token is not good (any more)", "`horae tokens add NAME` makes one"
+        if unsaid:
+            says, hint = "this way of saying who one is is not known here", "send `Authorization: Bearer ht_…`, once"
+        return too_many(self._given, scope) or _unauthorized(says, hint)
 
 
 def cookie_name(given: Given, headers: Mapping[str, str]) -> str:

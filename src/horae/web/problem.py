@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.routing import Match
 
 from horae.errors import Problem
 
@@ -30,6 +31,7 @@ STATUS = {
     "exhausted": 503,
     "problem": 500,
 }
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 CODES = {400: "invalid", 401: "signed_out", 404: "not_found", 405: "not_allowed", 413: "too_large", 429: "too_many"}
 
 
@@ -74,10 +76,24 @@ async def of_fault(_request: Request, error: Exception) -> JSONResponse:
 async def of_http(request: Request, error: Exception) -> JSONResponse:
     """What the framework refuses by itself."""
     assert isinstance(error, HTTPException)
-    detail, hint = str(error.detail), None
+    detail, hint, headers = str(error.detail), None, {**(error.headers or {})}
     if error.status_code == 405:
+        headers["Allow"] = ", ".join(_methods_of(request))
         detail = f"{request.method} is nothing that can be done at {request.url.path}"
-        hint = f"it takes {(error.headers or {}).get('Allow', 'other methods')}; see /api/v1/openapi.json"
+        hint = f"it takes {headers['Allow']}"
+    elif error.status_code == 404 and detail == "Not Found":
+        detail, hint = f"there is nothing at {request.url.path}", "/api/v1/openapi.json lists what programs can ask for"
     made = answer(error.status_code, CODES.get(error.status_code, "refused"), detail, hint)
-    made.headers.update(error.headers or {})
+    made.headers.update(headers)
     return made
+
+
+def _methods_of(request: Request) -> list[str]:
+    """What an address takes: the framework names only the methods of the first route that fits."""
+    asked = {key: request.scope[key] for key in ("type", "path", "root_path", "headers") if key in request.scope}
+    routes = request.app.routes
+    return [
+        method
+        for method in METHODS
+        if any(route.matches({**asked, "method": method})[0] is Match.FULL for route in routes)
+    ]

@@ -103,6 +103,15 @@ def test_each_view_shows_what_was_and_what_will_be_with_its_outcome(at: Any, sho
     assert not at.locator(".e-completed").count(), "only trouble was asked for"
     opened(at, shown, "view=list&date=" + str(today + timedelta(days=1)) + "&job=fetch-mail")
     assert at.locator(".ec-event").count() in (92, 96, 100), "each slot of the day, also one on which the clock changes"
+    opened(at, shown, "view=month")
+    at.locator(".ec-day-foot a").first.click()
+    popup = at.locator(".ec-popup")
+    popup.locator(".ec-event").first.wait_for(**FAST)
+    outer = popup.bounding_box()
+    for one in popup.locator(".ec-event").all():
+        inner = one.bounding_box()
+        assert outer["x"] <= inner["x"], "what does not fit into its day stays within its list"
+        assert inner["x"] + inner["width"] <= outer["x"] + outer["width"]
     opened(at, shown, "view=month&job=fetch-mail")
     at.locator(".ec-event", has_text="96×").first.click()
     at.locator("#calendar[data-view=list] .ec-event").first.wait_for(**FAST)

@@ -238,3 +238,24 @@ def test_who_may_only_operate_cannot_change_definitions(chrome: Any, shown: Serv
     page.goto(f"{shown.address}/jobs/new")
     assert "admin" in page.locator("main").inner_text()
     page.context.close()
+
+
+def test_what_was_removed_meanwhile_is_told_and_a_name_from_hell_in_the_refusal_stays_text(
+    chrome: Any, shown: Served
+) -> None:
+    page = visit(chrome, shown)  # with its policy: what were parsed as markup would be refused and told
+    shown.home.horae("add", "on demand", "--name", "Fleeting", "--script", "x.sh")
+    go(page, shown, "/jobs/fleeting")
+    page.get_by_role("heading", name="Fleeting").wait_for(**FAST)
+    removed = shown.home.json("remove", "fleeting")
+    page.get_by_text("What was shown here is not there any more.").wait_for(**FAST)
+    assert page.get_by_role("button", name="Run now").count() == 0
+    shown.home.json("undo", str(removed["entry"]))
+    page.get_by_role("heading", name="Fleeting").wait_for(**FAST)
+    assert not [each for each in page.troubles if "404" not in each], page.troubles
+    page.keyboard.press("g")
+    page.keyboard.press("r")
+    page.wait_for_url(f"{shown.address}/runs")
+    page.keyboard.press("n")
+    page.wait_for_url(f"{shown.address}/jobs/new")
+    page.context.close()

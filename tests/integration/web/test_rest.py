@@ -135,10 +135,18 @@ def test_what_is_wrong_is_named(admin: Any) -> None:
     twice = [made(admin, "Twin"), made(admin, "Twin")]
     found = refusal(admin.get(f"{API}/jobs/Twin"), 409, "ambiguous")
     assert {each["id"] for each in found["details"]["candidates"]} == {each["id"] for each in twice}
-    refusal(admin.get(f"{API}/nothing"), 404, "not_found")
     found = refusal(admin.put(f"{API}/status"), 405, "not_allowed")
     assert found["detail"] == f"PUT is nothing that can be done at {API}/status"
-    assert "it takes GET" in found["hint"]
+    assert found["hint"] == "it takes GET"
+    answer = admin.delete(f"{API}/jobs")
+    assert refusal(answer, 405, "not_allowed")["hint"] == "it takes GET, POST"
+    assert answer.headers["allow"] == "GET, POST"
+    found = refusal(admin.get(f"{API}/nothing"), 404, "not_found")
+    assert (found["detail"], found["hint"] is None) == (f"there is nothing at {API}/nothing", False)
+    named = {"schedule": "every 1h", "fields": {"name": ["a"], "script": "hi.sh"}}
+    assert "`name` is no text" in refusal(admin.post(f"{API}/jobs", json=named), 422, "invalid")["detail"]
+    basic = admin.get(f"{API}/jobs", headers={"authorization": "Basic abc"})
+    assert "Bearer" in refusal(basic, 401, "signed_out")["hint"]
     found = refusal(
         admin.post(f"{API}/jobs", content=b'{"bad', headers={"content-type": "application/json"}), 422, "invalid"
     )

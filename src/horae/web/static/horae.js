@@ -327,17 +327,30 @@ document.addEventListener("htmx:before:request", (event) => {
   }
 });
 document.addEventListener("htmx:after:swap", times);
-document.addEventListener("htmx:response:error", async (event) => {
+// An answer is parsed as markup even where nothing of it is put in: a refusal quotes what others wrote, so it never gets there.
+document.addEventListener("htmx:after:request", (event) => {
   const ctx = event.detail.ctx;
-  if (ctx.sourceEvent?.type === "horae:changed") return; // a part that looks again by itself; the frame tells of outages
-  let refusal = null;
+  if (ctx.response.headers.get("content-type")?.startsWith("text/html")) return;
   try {
-    refusal = JSON.parse(ctx.text);
+    ctx.refusal = JSON.parse(ctx.text);
   } catch {
     // no JSON: said in general
   }
-  trouble(ctx.sourceElement, refusal ?? { detail: "that did not work", hint: "reload the page and try again" });
+  ctx.text = "";
 });
+document.addEventListener("htmx:response:error", (event) => {
+  const { response, refusal, sourceElement, sourceEvent } = event.detail.ctx;
+  if (sourceEvent?.type !== "horae:changed") {
+    trouble(sourceElement, refusal ?? { detail: "that did not work", hint: "reload the page and try again" });
+  } else if (response.status === 404) {
+    if (sourceElement.dataset.whole) gone(sourceElement);
+  } // else a part that looks again by itself: the frame tells of outages
+});
+/** What a part shows has been removed meanwhile. It goes on looking, since a removal can be undone. */
+function gone(part) {
+  const lead = make("a", { href: part.dataset.whole }, "See what there is");
+  part.replaceChildren(make("p", { class: "trouble first", role: "alert" }, "What was shown here is not there any more. ", lead, "."));
+}
 document.addEventListener("htmx:error", (event) => {
   if (event.detail.ctx && event.detail.ctx.sourceEvent?.type !== "horae:changed" && event.detail.error instanceof TypeError) trouble(event.detail.ctx.sourceElement, GONE);
 });
@@ -408,7 +421,7 @@ document.addEventListener("keydown", (event) => {
   const key = event.key;
   if (event.timeStamp - went < 1500 && PLACES[key]) location.assign(PLACES[key]);
   else if (key === "?") $("#help").showModal();
-  else if (key === "n" && $("[data-new-job]")) location.assign("/jobs/new");
+  else if (key === "n" && document.body.dataset.makes === "yes") location.assign("/jobs/new");
   else if (key === "/") {
     event.preventDefault();
     const search = $("input[type=search]");
