@@ -71,7 +71,7 @@ COMPUTED = {  # file and expression → the words that it can be; whoever writes
     ("store/ledger.py", "target(RUN, end.ending.event)"): RUN_ENDINGS,
     ("store/ledger.py", "outcome"): {"void", "ran"},
     ("store/outbox.py", "what"): {"delivery_retried", *states.DELIVERY["sending"].values()} - {"pending"},
-    ("app/jobs.py", "what"): {"added", "edited", "paused_all", "resumed_all"},
+    ("app/pausing.py", "what"): {"paused_all", "resumed_all"},
 }
 
 

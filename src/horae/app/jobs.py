@@ -1,4 +1,4 @@
-"""Make, change, pause, resume and remove jobs. The file is written first and is the truth; the store follows."""
+"""Make, change and remove jobs. The file is written first and is the truth; the store follows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import UTC
 from typing import Any, cast
 
 from horae.app.agentview import odd, resolved
-from horae.app.completed import refuse_completed, way_round
+from horae.app.completed import way_round
 from horae.app.decided import aftermath, decided
 from horae.app.expected import refuse_other
 from horae.app.readiness import ready
@@ -26,13 +26,12 @@ from horae.core.model import Job
 from horae.core.text import clip
 from horae.errors import Conflict, Invalid, NotFound, Problem, Refused
 from horae.limits import NAME_CHARS_MAX
-from horae.ports import Folder, Home, Record, Tx
+from horae.ports import Folder, Home, Record
 from horae.timing.schedule import Schedule, parse_schedule
 
 Json = dict[str, Any]
 NO_GATEWAY = "no gateway is running for this home: nothing fires until `horae up`"
 FIRST_SLOTS = 3
-SWITCHED_AT_ONCE = 1000  # jobs that are paused or resumed in one transaction
 NAME_TRIES = 20
 WHY_CELLS = 120  # of what is damaged
 EMPTY_FILE = "---\n---\n"
@@ -213,42 +212,6 @@ def _checked(home: Home, slug: str, text: str) -> Schedule:
         raise Refused(says, hint, completed_reason=error.details["completed_reason"]) from error
 
 
-def pause_jobs(home: Home, *, job: str | None, reason: str | None) -> Json:
-    """Stop one job's slots, or all jobs'; the files are not touched."""
-    rows = [find(home, job).row] if job is not None else _rows(home, "active")
-    if job is not None:
-        refuse_completed(rows[0], "paused", home.clock.now())
-    done: list[Json] = []
-    for some in _batches(rows):
-        done += home.store.transact(
-            lambda tx, some=some: [
-                _switch(row, tx.jobs.pause(row["id"], actor=home.actor, reason=reason)) for row in some
-            ]
-        )
-    home.wake()
-    entry = None if job is not None else _together(home, done, "paused_all", "resume_many")
-    return _switched(done, "paused", "was paused already", "horae resume", entry)
-
-
-def resume_jobs(home: Home, *, job: str | None) -> Json:
-    """Let slots run again, from the next one on."""
-    rows = [find(home, job).row] if job is not None else _rows(home, "paused")
-    if job is not None:
-        refuse_completed(rows[0], "resumed", home.clock.now())
-    if job is not None and not rows[0]["enabled"] and rows[0]["paused_at"] is None:
-        raise Refused(
-            f"{rows[0]['slug']} is off because its file says `enabled: false`", f"horae edit {rows[0]['slug']} --enable"
-        )
-    done: list[Json] = []
-    for some in _batches(rows):
-        done += home.store.transact(
-            lambda tx, some=some: [_switch(row, tx.jobs.resume(row["id"], actor=home.actor)) for row in some]
-        )
-    home.wake()
-    entry = None if job is not None else _together(home, done, "resumed_all", "pause_many")
-    return _switched(done, "resumed", "was not paused", "horae pause", entry)
-
-
 def remove_job(home: Home, *, job: str, expect: str | None = None) -> Json:
     """Delete a job's file. Its history stays; `undo` brings the file back as it was. `expect`: see `expected.py`."""
     row = find(home, job).row
@@ -361,57 +324,6 @@ def _unwritten(error: Invalid) -> Invalid:
     return Invalid(
         error.message.removeprefix(f"{file}: ").removeprefix(f"{file}, line {line}: "), error.hint, **details
     )
-
-
-def _rows(home: Home, state: str) -> list[Json]:
-    reader = home.read()
-    try:
-        rows: list[Json] = []
-        cursor: str | None = None
-        while True:
-            page = reader.list_jobs(all=False, state=state, limit=1000, cursor=cursor)
-            rows += page["jobs"]
-            cursor = page["cursor"]
-            if cursor is None:
-                return rows
-    finally:
-        reader.close()
-
-
-def _batches(rows: Sequence[Record]) -> list[Sequence[Record]]:
-    """So many that a transaction stays short."""
-    return [rows[start : start + SWITCHED_AT_ONCE] for start in range(0, len(rows), SWITCHED_AT_ONCE)]
-
-
-def _switch(row: Record, entry: int | None) -> Json:
-    return {"id": row["id"], "slug": row["slug"], "changed": entry is not None, "entry": entry}
-
-
-def _together(home: Home, done: list[Json], what: str, back: str) -> int | None:
-    """What was done to many at once is one thing to undo: exactly those, and nobody else."""
-    changed = [item for item in done if item["changed"]]
-    if not changed:
-        return None
-
-    def work(tx: Tx) -> int:
-        for item in changed:
-            tx.journal.append("undone", actor=home.actor, job_id=item["id"], entry=item["entry"])
-        undo = {"verb": back, "ids": [item["id"] for item in changed]}
-        return tx.journal.append(what, actor=home.actor, undo=undo)
-
-    return home.store.transact(work)
-
-
-def _switched(done: list[Json], word: str, already: str, back: str, entry: int | None) -> Json:
-    changed = [item["slug"] for item in done if item["changed"]]
-    if entry is not None:
-        did, undo = f"{word} {len(changed)} job{'s' if len(changed) > 1 else ''}", f"horae undo {entry}"
-    elif len(done) == 1:
-        slug = done[0]["slug"]
-        did, undo = (f"{slug} {already}", None) if not changed else (f"{word} {slug}", f"{back} {slug}")
-    else:
-        did, undo = f"no job was {word}", None
-    return {"jobs": done, "did": did, "undo": undo}
 
 
 def _definition(row: Record) -> Job | None:

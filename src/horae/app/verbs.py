@@ -13,9 +13,10 @@ from horae.app.cancel import cancel_run
 from horae.app.exceptions import move_slot, skip_slot
 from horae.app.hooks import take_call
 from horae.app.incidents import acknowledge
-from horae.app.jobs import add_job, edit_job, pause_jobs, remove_job, replace_text, resume_jobs
+from horae.app.jobs import add_job, edit_job, remove_job, replace_text
 from horae.app.models import use_model
 from horae.app.once import once
+from horae.app.pausing import pause_jobs, resume_jobs
 from horae.app.propose import propose_job
 from horae.app.replay import replay_run
 from horae.app.resend import resend_run

@@ -13,10 +13,10 @@ import socket
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import uvicorn
 from fastapi import FastAPI
-from starlette.types import Receive, Scope, Send
 
 from horae import config
 from horae.control.place import serving_at
@@ -33,6 +33,8 @@ from horae.wiring.gate import HomeGate
 IDLE_S = 900.0
 LOOK_EVERY_S = 5.0
 GRACEFUL_S = 2
+KNOCK_S = 5.0  # a visitor has so long to say what is wanted
+LINE_BYTES_MAX = 65_536
 
 
 def serve_web(home: str, *, fd: int | None, host: str | None, port: int | None, echo: Callable[[str], object]) -> int:
@@ -74,21 +76,31 @@ def serve_web(home: str, *, fd: int | None, host: str | None, port: int | None, 
 
 
 def _say_why_not(fd: int, problem: Problem) -> int:
-    """The settings were spoilt while the gateway ran on: whoever knocks is told of it, and not kept waiting."""
+    """The settings were spoilt while the gateway ran on: who knocks is told of it, and not kept waiting.
+
+    One visitor is answered. Nobody else's connection is taken from the socket, so the next one finds what has been mended.
+    """
     said = f"{problem.message}\n{problem.hint or ''}\n".encode()
-    kind = (b"content-type", b"text/plain; charset=utf-8")
 
-    async def refuse(scope: Scope, _receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            await send(
-                {"type": "http.response.start", "status": 503, "headers": [kind, (b"cache-control", b"no-store")]}
-            )
-            await send({"type": "http.response.body", "body": said})
-            server.should_exit = True  # the next visitor finds what has been mended by then
+    class Refusal(BaseHTTPRequestHandler):
+        timeout = KNOCK_S
 
-    settings = uvicorn.Config(refuse, lifespan="off", log_config=None, access_log=False, server_header=False)
-    server = uvicorn.Server(settings)
-    asyncio.run(server.serve(sockets=[socket.socket(fileno=fd)]))
+        def handle_one_request(self) -> None:
+            self.raw_requestline = self.rfile.readline(LINE_BYTES_MAX)
+            if self.raw_requestline and self.parse_request():
+                self.send_response_only(503)
+                self.send_header("Content-Type", "text/plain; charset=utf-8")
+                self.send_header("Content-Length", str(len(said)))
+                self.send_header("Cache-Control", "no-store")
+                self.send_header("Connection", "close")
+                self.end_headers()
+                self.wfile.write(said if self.command != "HEAD" else b"")
+
+    server = HTTPServer(("", 0), Refusal, bind_and_activate=False)
+    server.socket.close()
+    server.socket = socket.socket(fileno=fd)
+    server.timeout = KNOCK_S
+    server.handle_request()
     return 0
 
 
