@@ -106,6 +106,27 @@ def visit(made: Any, served: Served, **context: Any) -> Any:
     return page
 
 
+@contextmanager
+def visiting(made: Any, served: Served, **context: Any) -> Iterator[Any]:
+    """The same for a block, after which nothing may have gone wrong. Its policy is off, since axe puts itself into the page."""
+    page = visit(made, served, bypass_csp=True, **context)
+    yield page
+    assert not page.troubles, page.troubles
+    page.context.close()
+
+
+def told(page: Any, words: str) -> Any:
+    """The notice that says so."""
+    notice = page.locator(".notice").filter(has_text=words).last
+    notice.wait_for(timeout=30_000)
+    return notice
+
+
+def card(page: Any, title: str) -> Any:
+    """The part of a page that has this heading."""
+    return page.locator("section.card").filter(has=page.get_by_role("heading", name=title, exact=True))
+
+
 AXE = Path(__file__).parents[2] / ".cache" / "browser" / "node_modules" / "axe-core" / "axe.min.js"
 AXE_OPTIONS = {"resultTypes": ["violations"], "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
 

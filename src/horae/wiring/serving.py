@@ -25,6 +25,7 @@ from horae.log import set_up
 from horae.settings import load
 from horae.web.app import create_app
 from horae.web.given import Given
+from horae.web.guard import CLOSED
 from horae.wiring import House
 from horae.wiring import load as load_by_name
 from horae.wiring.doorway import address_of, listen, refuse_open_door
@@ -36,6 +37,8 @@ GRACEFUL_S = 2
 KNOCK_S = 5.0  # a visitor has so long to say what is wanted
 LINE_BYTES_MAX = 65_536
 
+log = logging.getLogger("horae.web")
+
 
 def serve_web(home: str, *, fd: int | None, host: str | None, port: int | None, echo: Callable[[str], object]) -> int:
     """Serve until stopped. `fd` is a listening socket that somebody else holds; without one it makes its own."""
@@ -44,7 +47,9 @@ def serve_web(home: str, *, fd: int | None, host: str | None, port: int | None, 
     except Problem as problem:
         if fd is None:
             raise
-        return _say_why_not(fd, problem)
+        set_up(home, terminal=False, file="web.log")
+        log.warning("nobody is let in: %s (%s)", problem.message, problem.hint)
+        return _turn_away(fd)
     web = replace(settings.web, host=host or settings.web.host, port=settings.web.port if port is None else port)
     sock = listen(web) if fd is None else socket.socket(fileno=fd)
     sock.set_inheritable(False)  # what is handed over would else be handed on to whatever is started here
@@ -75,12 +80,13 @@ def serve_web(home: str, *, fd: int | None, host: str | None, port: int | None, 
     return 0
 
 
-def _say_why_not(fd: int, problem: Problem) -> int:
-    """The settings were spoilt while the gateway ran on: who knocks is told of it, and not kept waiting.
+def _turn_away(fd: int) -> int:
+    """The settings were spoilt while the gateway ran on: who knocks is told so, and not kept waiting.
 
-    One visitor is answered. Nobody else's connection is taken from the socket, so the next one finds what has been mended.
+    What is wrong stands in the log: nobody is known yet, and the settings are not for everybody. One visitor is answered.
+    Nobody else's connection is taken from the socket, so the next one finds what has been mended.
     """
-    said = f"{problem.message}\n{problem.hint or ''}\n".encode()
+    said = "; ".join(CLOSED).encode() + b"\n"
 
     class Refusal(BaseHTTPRequestHandler):
         timeout = KNOCK_S
@@ -92,6 +98,7 @@ def _say_why_not(fd: int, problem: Problem) -> int:
                 self.send_header("Content-Type", "text/plain; charset=utf-8")
                 self.send_header("Content-Length", str(len(said)))
                 self.send_header("Cache-Control", "no-store")
+                self.send_header("X-Content-Type-Options", "nosniff")
                 self.send_header("Connection", "close")
                 self.end_headers()
                 self.wfile.write(said if self.command != "HEAD" else b"")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.process import TestHome
 from tests.support.showcase import furnish
-from tests.support.web import Served, accessible, axe, served, visit
+from tests.support.web import Served, accessible, axe, served, told, visiting
 
 HOSTILE = "<img src=x onerror=alert(1)> \"'&"
 FAST = {"timeout": 30_000}  # on a machine where much else is tried at once
@@ -31,10 +31,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.fixture(scope="module")
 def at(chrome: Any, shown: Served) -> Iterator[Any]:
     """One visitor, whose browser is on the other side of the world: what they see is the home's time all the same."""
-    page = visit(chrome, shown, bypass_csp=True, timezone_id="Pacific/Auckland")
-    yield page
-    assert not page.troubles, page.troubles
-    page.context.close()
+    with visiting(chrome, shown, timezone_id="Pacific/Auckland") as made:
+        yield made
 
 
 def opened(page: Any, shown: Served, query: str, *, width: int = 1280) -> None:
@@ -53,12 +51,6 @@ def drawn(page: Any, key: str) -> Any:
 
 def hostile(shown: Served) -> str:
     return next(job["slug"] for job in shown.home.look("list")["jobs"] if "img" in job["name"])
-
-
-def told(page: Any, words: str) -> Any:
-    notice = page.locator(".notice").filter(has_text=words).last
-    notice.wait_for(**FAST)
-    return notice
 
 
 def drag(page: Any, key: str, to: str) -> None:

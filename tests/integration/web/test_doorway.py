@@ -45,11 +45,14 @@ def test_nobody_pays_for_it_who_has_no_visitor_and_a_fault_of_it_is_no_outage(we
 def test_settings_that_were_spoilt_since_are_told_to_whoever_comes_until_they_are_mended(web: Served) -> None:
     file = Path(web.home.path, "config.toml")
     good = file.read_text() if file.exists() else ""
-    file.write_text(good + "\nnonsense = [\n")
+    file.write_text(good + '\nlink = "https://harbour-secret\n')
     for _ in range(4):  # more often than something that ends at once is started anew
         answer = httpx2.get(f"{web.address}/", timeout=20)
         assert answer.status_code == 503
-        assert "config.toml" in answer.text
+        assert "`horae doctor` on the machine where Horae runs says what is wrong" in answer.text
+        assert "harbour" not in answer.text, "nobody is known yet"
+    assert "config.toml" in Path(web.home.path, "state", "web.log").read_text()
+    assert "config.toml" in web.home.horae("doctor", status=None).out
     file.write_text(good)
     until(lambda: well(web), "what said so has ended, and the next visitor is served")
 

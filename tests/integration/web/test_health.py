@@ -11,7 +11,7 @@ from tests.support.post import KEY, hook
 from tests.support.process import TestHome
 from tests.support.receivers import HttpServer, says
 from tests.support.showcase import furnish
-from tests.support.web import Served, accessible, served, visit
+from tests.support.web import Served, accessible, card, served, visiting
 
 FAST = {"timeout": 30_000}
 
@@ -38,10 +38,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory, server: HttpServer) -> Itera
 
 @pytest.fixture(scope="module")
 def page(chrome: Any, shown: Served) -> Iterator[Any]:
-    made = visit(chrome, shown, bypass_csp=True)
-    yield made
-    assert not made.troubles, made.troubles
-    made.context.close()
+    with visiting(chrome, shown) as made:
+        yield made
 
 
 @pytest.fixture
@@ -51,10 +49,6 @@ def health(page: Any, shown: Served) -> Any:
     page.goto(f"{shown.address}/health")
     page.locator("#doctor section").wait_for(**FAST)
     return page
-
-
-def card(page: Any, title: str) -> Any:
-    return page.locator("section.card", has=page.get_by_role("heading", name=title, exact=True))
 
 
 def test_what_is_broken_is_told_with_what_mends_it(health: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.process import TestHome, until
 from tests.support.showcase import furnish
-from tests.support.web import Served, accessible, served, visit
+from tests.support.web import Served, accessible, served, told, visit, visiting
 
 FAST = {"timeout": 30_000}  # on a machine where much else is tried at once
 HOSTILE = "<img src=x onerror=alert(1)> \"'& שלום 🌊 " + "w" * 120
@@ -35,18 +35,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.fixture(scope="module")
 def page(chrome: Any, shown: Served) -> Iterator[Any]:
     """One visitor."""
-    made = visit(chrome, shown, bypass_csp=True)
-    made.set_default_timeout(30_000)
-    yield made
-    assert not made.troubles, made.troubles
-    made.context.close()
-
-
-def told(page: Any, words: str) -> Any:
-    """The notice that says so."""
-    notice = page.locator(".notice").filter(has_text=words).last
-    notice.wait_for(**FAST)
-    return notice
+    with visiting(chrome, shown) as made:
+        made.set_default_timeout(30_000)
+        yield made
 
 
 def yes(page: Any, text: str | None = None) -> None:

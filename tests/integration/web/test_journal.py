@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.process import new_home
-from tests.support.web import Served, accessible, served, visit
+from tests.support.web import Served, accessible, served, visiting
 
 FAST = {"timeout": 30_000}
 HOSTILE = "<img src=x onerror=alert(1)> \u202eevil"
@@ -32,10 +32,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def page(chrome: Any, shown: Served) -> Iterator[Any]:
-    made = visit(chrome, shown, bypass_csp=True)
-    yield made
-    assert not made.troubles, made.troubles
-    made.context.close()
+    with visiting(chrome, shown) as made:
+        yield made
 
 
 def entries(page: Any) -> Any:

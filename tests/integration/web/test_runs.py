@@ -12,7 +12,7 @@ from tests.support.post import hook, job, post_home
 from tests.support.process import TestHome, until
 from tests.support.receivers import HttpServer, says
 from tests.support.showcase import furnish
-from tests.support.web import Served, accessible, served, visit
+from tests.support.web import Served, accessible, served, visit, visiting
 
 FAST = {"timeout": 30_000}  # on a machine where much else is tried at once
 SLOW = """#!/bin/sh
@@ -48,10 +48,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def page(chrome: Any, shown: Served) -> Iterator[Any]:
-    made = visit(chrome, shown, bypass_csp=True)
-    yield made
-    assert not made.troubles, made.troubles
-    made.context.close()
+    with visiting(chrome, shown) as made:
+        yield made
 
 
 def test_what_a_run_prints_appears_while_it_runs_and_its_end_is_told(page: Any, shown: Served) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.process import TestHome, running, until
 from tests.support.showcase import furnish, propose
-from tests.support.web import Served, accessible, served, visit
+from tests.support.web import Served, accessible, card, served, told, visit, visiting
 
 HOSTILE = "<script>alert(1)</script> \u202eevil\u202c \"'& 🌊 " + "long" * 40
 FAST = {"timeout": 30_000}  # on a machine where much else is tried at once
@@ -36,10 +36,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.fixture(scope="module")
 def at(chrome: Any, shown: Served) -> Iterator[Any]:
     """One visitor."""
-    page = visit(chrome, shown, bypass_csp=True)
-    yield page
-    assert not page.troubles, page.troubles
-    page.context.close()
+    with visiting(chrome, shown) as made:
+        yield made
 
 
 @pytest.fixture
@@ -48,17 +46,6 @@ def today(at: Any, shown: Served) -> Any:
     at.set_viewport_size({"width": 1280, "height": 900})
     at.goto(f"{shown.address}/")
     return at
-
-
-def card(page: Any, title: str) -> Any:
-    return page.locator("section.card").filter(has=page.get_by_role("heading", name=title, exact=True))
-
-
-def told(page: Any, words: str) -> Any:
-    """The notice that says so."""
-    notice = page.locator(".notice").filter(has_text=words).last
-    notice.wait_for(**FAST)
-    return notice
 
 
 def test_everything_that_matters_is_there_and_nothing_of_it_is_markup(today: Any) -> None:

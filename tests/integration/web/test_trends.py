@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.process import TestHome
 from tests.support.showcase import furnish
-from tests.support.web import Served, accessible, served, visit
+from tests.support.web import Served, accessible, served, visiting
 
 FAST = {"timeout": 30_000}  # on a machine where much else is tried at once
 
@@ -28,10 +28,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.fixture(scope="module")
 def at(chrome: Any, shown: Served) -> Iterator[Any]:
     """One visitor."""
-    page = visit(chrome, shown, bypass_csp=True)
-    yield page
-    assert not page.troubles, page.troubles
-    page.context.close()
+    with visiting(chrome, shown) as made:
+        yield made
 
 
 def opened(page: Any, shown: Served, query: str = "") -> None:
