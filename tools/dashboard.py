@@ -3,27 +3,28 @@
     python tools/dashboard.py              all pages
     python tools/dashboard.py today jobs   some of them
 
-The pictures are for readers; no test compares them, since each says the time at which it was made. A page is one line in
+The pictures are for readers. `tests/integration/web/test_pictures.py` takes them too, and compares none, since each says the
+time at which it was made. A page is one line in
 `PAGES`; what must be done before it is shown (a click, a text) is a function behind it.
 """
 
 from __future__ import annotations
 
-import struct
 import sys
 import tempfile
-import zlib
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+
+from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.support.process import TestHome, until  # noqa: E402
 from tests.support.showcase import furnish, propose  # noqa: E402
-from tests.support.web import Served, browser, served, visit  # noqa: E402
+from tests.support.web import Served, browser, served, visiting  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 WIDTH, HEIGHT = 1200, 800
@@ -35,6 +36,21 @@ def _nothing(_page: Any) -> None:
     """The page as it comes."""
 
 
+def _filled(page: Any) -> None:
+    """The month, with its slots in it."""
+    page.locator("#calendar[aria-busy=false] .ec-event").first.wait_for()
+
+
+def _drawn(page: Any) -> None:
+    """The charts."""
+    page.locator("[data-chart] canvas").last.wait_for()
+
+
+def _looked(page: Any) -> None:
+    """What the doctor has found."""
+    page.locator("#doctor section").wait_for()
+
+
 def _edited(page: Any) -> None:
     """A schedule that was just typed."""
     page.locator("#schedule").fill("mondays at 9am and fridays at 17:00")
@@ -44,14 +60,14 @@ def _edited(page: Any) -> None:
 
 PAGES: dict[str, tuple[str, Callable[[Any], None]]] = {
     "today": ("/", _nothing),
-    "calendar": ("/calendar", _nothing),
+    "calendar": ("/calendar", _filled),
     "jobs": ("/jobs", _nothing),
     "job": ("/jobs/nightly-backup", _nothing),
     "job-edit": ("/jobs/harbour-tides/edit", _edited),
     "runs": ("/runs", _nothing),
     "run": ("/runs/{run}", _nothing),
-    "trends": ("/trends", _nothing),
-    "health": ("/health", _nothing),
+    "trends": ("/trends", _drawn),
+    "health": ("/health", _looked),
     "journal": ("/journal", _nothing),
 }
 
@@ -61,8 +77,19 @@ def main(names: list[str]) -> int:
     strange = [name for name in names if name not in PAGES]
     if strange:
         sys.exit(f"there is no page {strange[0]!r}: {', '.join(PAGES)}")
-    with tempfile.TemporaryDirectory() as folder:
-        home = TestHome(Path(folder) / "horae", inside=True)
+    with browser() as chrome:
+        for place in pictures(chrome, names or [*PAGES], IMAGES):
+            size = place.stat().st_size
+            print(
+                f"{place.name}: {size // 1000} kB{'' if size <= BYTES_MAX else f', and {BYTES_MAX // 1000} were hoped for'}"
+            )
+    return 0
+
+
+def pictures(chrome: Any, names: Sequence[str], folder: Path) -> Iterator[Path]:
+    """Take them one by one. Nothing may go wrong on any page."""
+    with tempfile.TemporaryDirectory() as away:
+        home = TestHome(Path(away) / "horae", inside=True)
         home.horae("init")
         furnish(home)
         body = {
@@ -71,97 +98,32 @@ def main(names: list[str]) -> int:
             "prompt": "Remind me to water the plants.",
         }
         propose(home, kind="job", body=body)
-        with served(home) as web, browser() as chrome:
+        with served(home) as web:
             home.horae("run", "reindex")
             home.horae("pause", "invoices", "--reason", "until the new orders are in")
             until(lambda: home.look("runs", "--state", "running")["runs"], "something runs")
-            for name in names or PAGES:
-                _take(chrome, web, name)
+            for name in names:
+                yield _take(chrome, web, name, folder)
             for run in home.look("runs", "--state", "running")["runs"]:
                 home.horae("cancel", run["id"])
-    return 0
 
 
-def _take(chrome: Any, web: Served, name: str) -> None:
-    """One picture, in as few bytes as a browser makes of it."""
+def _take(chrome: Any, web: Served, name: str, folder: Path) -> Path:
+    """One picture, with a palette: a page has few colours, and the edges of letters many."""
     path, before = PAGES[name]
     run = web.home.look("runs", "morning-briefing")["runs"][0]["id"]
     size = {"width": WIDTH, "height": HEIGHT}
-    page = visit(chrome, web, viewport=size, bypass_csp=True, color_scheme="light", reduced_motion="reduce")
-    answer = page.goto(web.address + path.format(run=run))
-    if answer is None or answer.status != 200:
-        print(f"{name}: the page is not there", file=sys.stderr)
-    else:
+    place = folder / f"dashboard-{name}.png"
+    with visiting(chrome, web, viewport=size, color_scheme="light", reduced_motion="reduce") as page:
+        answer = page.goto(web.address + path.format(run=run))
+        assert answer is not None
+        assert answer.status == 200, f"{name}: the page is not there"
         page.add_style_tag(content=STILL)
         before(page)
-        page.wait_for_timeout(700)  # charts and calendars draw themselves
-        place = IMAGES / f"dashboard-{name}.png"
-        page.screenshot(path=str(place))
-        _small(place)
-        print(f"{place.relative_to(ROOT)}: {place.stat().st_size // 1000} kB")
-    page.context.close()
-
-
-def _small(place: Path) -> None:
-    """With a palette of the 256 colours that it has most of: a page has few, and the edges of letters many."""
-    width, height, pixels = _pixels(place.read_bytes())
-    counted = Counter(pixels)
-    palette = [colour for colour, _ in counted.most_common(256)]
-    index = {colour: number for number, colour in enumerate(palette)}
-    for colour in counted:
-        if colour not in index:
-            near = min(palette, key=lambda known: sum((a - b) ** 2 for a, b in zip(known, colour, strict=True)))
-            index[colour] = index[near]
-    rows = [bytes([0, *map(index.__getitem__, pixels[at : at + width])]) for at in range(0, width * height, width)]
-    head = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
-    parts = (
-        (b"IHDR", head),
-        (b"PLTE", b"".join(map(bytes, palette))),
-        (b"IDAT", zlib.compress(b"".join(rows), 9)),
-        (b"IEND", b""),
-    )
-    place.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, data) for name, data in parts))
-    if place.stat().st_size > BYTES_MAX:
-        print(f"{place.name} has {place.stat().st_size} bytes, and {BYTES_MAX} were hoped for", file=sys.stderr)
-
-
-def _chunk(name: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-
-def _pixels(png: bytes) -> tuple[int, int, list[tuple[int, ...]]]:
-    """Width, height and colours of a PNG as the browser writes it: eight bits for each of red, green, blue (and alpha)."""
-    at, data, head = 8, b"", b""
-    while at < len(png):
-        (length,) = struct.unpack(">I", png[at : at + 4])
-        name, content = png[at + 4 : at + 8], png[at + 8 : at + 8 + length]
-        head, data = (content, data) if name == b"IHDR" else (head, data + content if name == b"IDAT" else data)
-        at += length + 12
-    width, height, _, kind = struct.unpack(">IIBB", head[:10])
-    step = {2: 3, 6: 4}[kind]
-    raw, stride = zlib.decompress(data), width * step
-    before, pixels = bytearray(stride), list[tuple[int, ...]]()
-    for row in range(height):
-        start = row * (stride + 1)
-        line = _unfiltered(raw[start], bytearray(raw[start + 1 : start + 1 + stride]), before, step)
-        pixels += zip(*(line[channel::step] for channel in range(3)), strict=True)
-        before = line
-    return width, height, pixels
-
-
-def _unfiltered(how: int, line: bytearray, above: bytearray, step: int) -> bytearray:
-    """A row without the filter that it was written with."""
-    for at in range(len(line) if how else 0):
-        left = line[at - step] if at >= step else 0
-        corner = above[at - step] if at >= step else 0
-        up = above[at]
-        if how == 4:
-            guess = left + up - corner
-            near = min((left, up, corner), key=lambda value: abs(guess - value))
-        else:
-            near = (left, up, (left + up) // 2)[how - 1]
-        line[at] = (line[at] + near) & 255
-    return line
+        drawn = page.screenshot()
+    with Image.open(BytesIO(drawn)) as whole:
+        whole.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(place, optimize=True)
+    return place
 
 
 if __name__ == "__main__":
