@@ -107,7 +107,8 @@ TAKING_OVER = tuple(("recover", when) for when in AROUND)
 LEAVING = tuple((step, when) for step in ("refuse", "sign_off") for when in AROUND)
 """After it was asked to stop."""
 NOT_BEGUN = ("claim", "preflight")  # whoever ends there has started nothing, so nothing may be unknown
-FEW = (*NOT_BEGUN, "note", "recover", "sign_off")  # done once for many runs, or for few; or only the first tells
+FEW = (*NOT_BEGUN, "note", "deliver", "recover", "sign_off")
+"""Done once for many runs or messages, or for few; or only the first tells. On a fast machine there is no second time."""
 
 
 @dataclass
