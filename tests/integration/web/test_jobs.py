@@ -250,3 +250,28 @@ def test_what_was_removed_meanwhile_is_told_and_a_name_from_hell_in_the_refusal_
     page.keyboard.press("n")
     page.wait_for_url(f"{shown.address}/jobs/new")
     page.context.close()
+
+
+LATE = """() => {
+  const known = window.fetch;
+  window.fetch = async (url, asked) => {
+    const answer = await known(url, asked);
+    if (String(url).includes("/do/remove")) await new Promise((go) => setTimeout(go, 2500));
+    return answer;
+  };
+}"""
+
+
+def test_whoever_removes_a_job_goes_on_to_the_list_though_news_are_faster_than_the_answer(
+    chrome: Any, shown: Served
+) -> None:
+    page = visit(chrome, shown)
+    shown.home.horae("add", "on demand", "--name", "Unloved", "--script", "x.sh")
+    go(page, shown, "/jobs/unloved")
+    page.evaluate(LATE)
+    page.get_by_role("button", name="Remove").click()
+    yes(page)
+    page.wait_for_url("**/jobs")
+    told(page, "Removed Unloved")
+    assert not page.troubles, page.troubles
+    page.context.close()

@@ -64,6 +64,17 @@ def test_charts_are_drawn_and_the_table_says_what_rest_says(at: Any, shown: Serv
     assert f"{told['total']['count']:,}" in totals
 
 
+def test_news_leave_open_what_somebody_has_opened(at: Any, shown: Served) -> None:
+    opened(at, shown)
+    assert drawn(at) == [True] * 4
+    at.get_by_text("Show as table").click()
+    with at.expect_response("**/trends/part**"):
+        at.evaluate("document.body.dispatchEvent(new CustomEvent('horae:changed', {bubbles: true}))")
+    at.wait_for_function("!document.querySelector('#trends.htmx-request')")
+    assert at.locator("#trends-table tbody tr").first.is_visible()
+    assert drawn(at) == [True] * 4
+
+
 def test_a_period_and_a_job_are_chosen_and_kept_in_the_address(at: Any, shown: Served) -> None:
     opened(at, shown)
     at.get_by_role("link", name="7 days").click()

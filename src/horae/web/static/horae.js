@@ -141,6 +141,7 @@ async function act(element, submitter) {
   busy?.setAttribute("aria-busy", "true");
   if (busy) busy.disabled = true;
   $(".trouble", element.closest("[data-troubles]") ?? element)?.remove();
+  leaving = of.dataset.then !== undefined;
   try {
     const answer = await send("POST", `/do/${of.dataset.do}`, args);
     if (of.dataset.then) {
@@ -153,6 +154,7 @@ async function act(element, submitter) {
     form?.closest("details")?.removeAttribute("open");
     done(answer);
   } catch (refusal) {
+    leaving = false;
     if (!("detail" in refusal)) throw refusal;
     trouble(element, refusal);
   } finally {
@@ -241,6 +243,7 @@ setInterval(times, 1000);
 
 // ── news ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+let leaving = false; // for another page, since what this one shows is being taken away: it asks for nothing any more
 let source = null, tries = 0, retry = null, pending = [], soon = null, lately = -Infinity, lost = null;
 const SOON_MS = 300, BETWEEN_MS = 1000; // a burst is one look, and a storm of them one a second
 
@@ -252,6 +255,7 @@ function changed(details) {
     pending = [];
     soon = null;
     lately = performance.now();
+    if (leaving) return;
     document.body.dispatchEvent(new CustomEvent("horae:changed", { detail, bubbles: true }));
   }, Math.max(SOON_MS, lately + BETWEEN_MS - performance.now()));
 }
@@ -311,7 +315,7 @@ document.addEventListener("visibilitychange", () => {
   }
 });
 addEventListener("pagehide", silence);
-addEventListener("pageshow", (event) => event.persisted && (listen(), changed([])));
+addEventListener("pageshow", (event) => event.persisted && ((leaving = false), listen(), changed([])));
 
 // ── parts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
